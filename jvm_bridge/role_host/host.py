@@ -25,7 +25,7 @@ __all__ = ["HostedRole"]
 
 logger = logging.getLogger(__name__)
 
-_START_FAILS_S = 5.0
+_LEAVE_AGAIN_S, _LEAVES = 0.1, 50
 """A start that has lost its connection fails within a moment, unless it is loading segments."""
 
 
@@ -165,10 +165,12 @@ class HostedRole:
         """
         self._is_stopping = True
         if not self._is_running:
-            self._leave_half_way()
-            # Without its connection the start fails. If its exception gets from Java to Python only after the
-            # threads of the shutdown have ended, JPype aborts the process.
-            self._outside_start.wait(_START_FAILS_S)
+            # A start may connect at any moment, and fails without its connection. If its exception gets from
+            # Java to Python only after the threads of the shutdown have ended, JPype aborts the process.
+            for _ in range(_LEAVES):
+                self._leave_half_way()
+                if self._outside_start.wait(_LEAVE_AGAIN_S):
+                    break
             return
         from jvm_bridge.java_errors import JAVA_ERRORS
 

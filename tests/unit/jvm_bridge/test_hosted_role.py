@@ -75,10 +75,29 @@ def test_a_stop_waits_until_the_start_has_failed(role: HostedRole, starter: Star
     assert starter.ends == ["start", "stop"]
 
 
+def test_a_start_that_connects_after_the_stop_began_leaves_too(
+    role: HostedRole, starter: Starter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[int] = []
+
+    def leave() -> None:
+        tries.append(len(tries))
+        if len(tries) == 3:  # it was not connected before
+            starter.closed.set()
+            starter.may_fail.set()
+
+    monkeypatch.setattr(role, "_leave_half_way", leave)
+    starting = _in_thread(role._start_pinot)
+    assert starter.started.wait(_LONG_S)
+    role._stop()
+    starting.join(_LONG_S)
+    assert (len(tries) >= 3, starter.ends) == (True, ["start"])
+
+
 def test_a_stop_does_not_wait_for_ever(
     role: HostedRole, starter: Starter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host, "_START_FAILS_S", 0.01)
+    monkeypatch.setattr(host, "_LEAVES", 2)
     starting = _in_thread(role._start_pinot)
     assert starter.started.wait(_LONG_S)
     role._stop()
@@ -90,6 +109,6 @@ def test_a_stop_does_not_wait_for_ever(
 def test_a_role_that_has_not_begun_to_start_stops_at_once(
     role: HostedRole, starter: Starter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host, "_START_FAILS_S", threading.TIMEOUT_MAX)
+    monkeypatch.setattr(host, "_LEAVE_AGAIN_S", threading.TIMEOUT_MAX)
     role._stop()
     assert starter.closed.is_set()
