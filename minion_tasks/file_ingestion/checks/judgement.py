@@ -82,11 +82,13 @@ def _columns(
 ) -> Iterator[str]:
     ranges = _Ranges(checks.ranges)
     emptied = _Emptied(checks.may_become_empty, rows, live)
-    for segments in staged:
+    batches = iter(staged)
+    while ranges.is_unfinished or emptied.is_unfinished:
+        segments = next(batches, None)
+        if segments is None:
+            break
         ranges.add(segments)
         emptied.add(segments)
-        if not ranges.is_unfinished and not emptied.is_unfinished:
-            break
     yield from ranges.failures()
     yield from emptied.failures()
 

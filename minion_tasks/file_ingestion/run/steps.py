@@ -174,10 +174,11 @@ class LockedRun:
         return self._stage_and_finish(session, view)
 
     def _judge_again(self, session: Session) -> RunReport:
-        """Judge a rejected session by the present checks; it is resumed instead if its source has changed."""
+        """Judge a rejected session by the present checks; resume it instead if there is a file to read."""
         view = self._view()
         groups = list(self._sessions.groups(session))
-        if view.joining(groups) or any(reconcile_group(group, view.listed) != group for group in groups):
+        is_same = all(group.is_settled and reconcile_group(group, view.listed) == group for group in groups)
+        if view.joining(groups) or not is_same:
             return self._resume(session, view)
         publication = Publication.of(self._sessions, session)
         with self._kept_or_discarded(session) as saved:

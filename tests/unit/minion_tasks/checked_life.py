@@ -43,6 +43,8 @@ class CheckedLife(RuleBasedStateMachine):
         self.table = TableModel()
         self.old_versions: dict[str, list[int]] = {}
         self.expected: Expected | None = None
+        self.expected_of_rejected = False
+        """A later trigger may resume such a session, and add files to it."""
         self.at_listing: list[Ledger] = []
         # A file rewritten before that, during a subtask of an earlier run, is listed in its new version.
         self.rewritten_after_listing: set[str] = set()
@@ -204,9 +206,11 @@ class CheckedLife(RuleBasedStateMachine):
     def _expect(self, session: Session, listed: Versions) -> None:
         """Remember the expected table of a session in REJECTED, SWITCH or DONE."""
         is_new = self.expected is None or self.expected.session_id != session.session_id
+        is_new = is_new or self.expected_of_rejected
         if session.state is SessionState.REJECTED or (
             session.state in (SessionState.SWITCH, SessionState.DONE) and is_new
         ):
+            self.expected_of_rejected = session.state is SessionState.REJECTED
             ledger = self._ledger(session)
             table = expected_table(session.mode, ledger.staged, listed, self.table, ledger)
             self.expected = Expected(table, session.session_id, self.table.foreign)

@@ -210,5 +210,8 @@ def test_segments_are_read_only_as_far_as_needed() -> None:
     assert failed_checks(checks_of(), ROWS, staged(), LiveRows()) == []
     assert read == [0]
     read.clear()
+    assert failed_checks(checks_of(mayBecomeEmpty="*"), ROWS, staged(), LiveRows()) == []
+    assert failed_checks(checks_of(), RowCounts(0, 1_000, 0), staged(), LiveRows()) == []
+    assert read == []
     (_,) = failed_checks(checks_of(), ROWS, staged(), LiveRows({"a": 1_000}))
     assert len(read) == 100
