@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
+from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.errors import ConflictError, NotFoundError
 from minion_tasks.file_ingestion.params.registration import load_params, load_params_to_run, offline_table
+from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.ingested import read_contents
 from minion_tasks.file_ingestion.plan.write import SavedSession
 from minion_tasks.file_ingestion.run.judging import check_room_to_publish
@@ -30,16 +35,18 @@ def rejected_session(sessions: SessionStore, session_id: str | None = None) -> S
         NotFoundError: The last session is not rejected, or another one.
     """
     latest = sessions.latest()
-    is_rejected = latest is not None and latest.is_open and latest.state is SessionState.REJECTED
-    if latest is None or not is_rejected or session_id not in (None, latest.session_id):
-        state = "there is none" if latest is None else f"it is {latest.session_id} in {latest.state}"
-        raise NotFoundError(
-            f"the last session of {sessions.table} is not a rejected one"
-            f"{f' with the id {session_id}' if session_id else ''}: {state}",
-            expected="a session in REJECTED",
-            remedy="see it with 'pinotctl task session show'",
-        )
-    return latest
+    if latest is None:
+        state = "there is none"
+    elif latest.is_open and latest.state is SessionState.REJECTED and session_id in (None, latest.session_id):
+        return latest
+    else:
+        state = f"it is {latest.session_id} in {latest.state}{' (abandoned)' if latest.abandoned else ''}"
+    raise NotFoundError(
+        f"the last session of {sessions.table} is not a rejected one"
+        f"{f' with the id {session_id}' if session_id else ''}: {state}",
+        expected="a session in REJECTED",
+        remedy="see it with 'pinotctl task session show'",
+    )
 
 
 def publish_rejected(
@@ -58,11 +65,8 @@ def publish_rejected(
         ConflictError: The table or the task has changed, so that what was staged no longer fits.
         PinotPluginError: As for :func:`~minion_tasks.file_ingestion.run.trigger.run_task`.
     """
-    table = offline_table(tools.client, table_name)
-    params = load_params_to_run(tools.client, table)
-    with tools.lock(table) as lock:
-        lock.acquire(lock_wait_s)
-        return RejectedRun(tools, table, params, SessionStore(tools.store, table), lock).publish(session_id)
+    with _locked(tools, table_name, load_params_to_run, lock_wait_s) as run:
+        return run.publish(session_id)
 
 
 def discard_rejected(
@@ -82,11 +86,22 @@ def discard_rejected(
     Raises:
         NotFoundError: There is no such session, or it is not rejected.
     """
+    with _locked(tools, table_name, load_params, lock_wait_s) as run:
+        return run.discard(session_id)
+
+
+@contextmanager
+def _locked(
+    tools: RunTools,
+    table_name: str,
+    load: Callable[[ControllerClient, TableName], FileIngestionParams],
+    lock_wait_s: float,
+) -> Iterator[RejectedRun]:
     table = offline_table(tools.client, table_name)
-    params = load_params(tools.client, table)
+    params = load(tools.client, table)
     with tools.lock(table) as lock:
         lock.acquire(lock_wait_s)
-        return RejectedRun(tools, table, params, SessionStore(tools.store, table), lock).discard(session_id)
+        yield RejectedRun(tools, table, params, SessionStore(tools.store, table), lock)
 
 
 class RejectedRun(LockedRun):
@@ -95,19 +110,20 @@ class RejectedRun(LockedRun):
     def publish(self, session_id: str | None) -> RunReport:
         """Switch to what is staged; see :func:`publish_rejected`."""
         session = rejected_session(self._sessions, session_id)
-        self._check_fits(session)
+        replaced = self._sessions.read_from(session)
+        self._check_fits(session, replaced)
         publication = Publication.of(self._sessions, session)
-        check_room_to_publish(self._tools, session, publication, self._sessions.read_from(session))
+        check_room_to_publish(self._tools, session, publication, replaced)
         saved = SavedSession(self._sessions, session)
         accepted = f"accepted by {self._tools.owner}: {session.message}"
         moved = move(session, SessionState.SWITCH, self._tools.now_ms)
         session = saved.save(replace(moved, message=accepted))
         return self._finish(session, publication, RunOutcome.SWITCHED, None)
 
-    def _check_fits(self, session: Session) -> None:
+    def _check_fits(self, session: Session, replaced: Sequence[str]) -> None:
         reason = unfit_reason(session, self._params, self._sessions)
         present = read_contents(self._tools.client, self._tools.store, self._table).segments
-        if reason is None and (gone := set(self._sessions.read_from(session)).difference(present)):
+        if reason is None and (gone := set(replaced).difference(present)):
             reason = f"{len(gone)} of the segments that it would replace are gone, such as {min(gone)}"
         if reason is not None:
             raise ConflictError(
