@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public by its docs
     AdminClient,
     ConfigResource,
     NewTopic,
+    OffsetSpec,
 )
 
 from tests.support.wait import wait_for
@@ -59,8 +61,18 @@ class Topic:
     def drop_before(self, offsets: Mapping[int, int]) -> None:
         """Delete the rows before an offset of each partition, as retention would."""
         places = [TopicPartition(self.name, partition, offset) for partition, offset in offsets.items()]
+        for place in places:
+            # A committed transaction's marker, an offset of its own, is written after the commit's reply.
+            wait_for(partial(self._ends_at, place), f"offset {place.offset} in {self.name}", _TIMEOUT_S)
         for future in self._admin.delete_records(places).values():
             future.result(_TIMEOUT_S)
+
+    def _ends_at(self, place: TopicPartition) -> bool:
+        partition = TopicPartition(place.topic, place.partition)
+        # confluent_kafka has no type for it.
+        spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        (latest,) = self._admin.list_offsets({partition: spec}).values()
+        return bool(latest.result(_TIMEOUT_S).offset >= place.offset)
 
     def delete(self) -> None:
         """Delete the topic if it exists. Nothing can be produced after that."""
