@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,7 +27,7 @@ _SCRIPTS = {
     Program.KAFKA: Path(__file__).parent.parent / "images" / "kafka" / "kafka.sh",
 }
 _HOME_VARIABLES = {Program.PINOT: "PINOT_HOME", Program.KAFKA: "KAFKA_HOME"}
-_END_TIMEOUT_S = 10.0
+_SIGNAL_TIMEOUT_S = 10.0
 _POLL_S = 0.01
 _MARK = "pid"
 """File in a service's folder with its process' id and start: a later process may have the same id."""
@@ -144,7 +145,10 @@ class _RunningProcess:
         _end(self._mark)
 
     def suspend(self) -> None:
-        self._running().suspend()
+        process = self._running()
+        process.suspend()
+        # On a busy machine its threads go on for a while: long enough to read from Kafka once more.
+        _wait_until(lambda: _is_suspended(process.pid), f"{self.service.name} is not suspended")
 
     def resume(self) -> None:
         self._running().resume()
@@ -168,10 +172,23 @@ def _end(mark: Path) -> None:
     if process is not None:
         with suppress(psutil.NoSuchProcess):
             process.kill()
-        deadline = time.monotonic() + _END_TIMEOUT_S
-        while _process(mark) is not None:
-            assert time.monotonic() < deadline, f"{mark.parent.name} did not end in {_END_TIMEOUT_S:g} s"
-            time.sleep(_POLL_S)
+        _wait_until(lambda: _process(mark) is None, f"{mark.parent.name} did not end")
+
+
+def _wait_until(condition: Callable[[], bool], failure: str) -> None:
+    deadline = time.monotonic() + _SIGNAL_TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < deadline, f"{failure} after {_SIGNAL_TIMEOUT_S:g} s"
+        time.sleep(_POLL_S)
+
+
+def _is_suspended(pid: int) -> bool:
+    """Return whether each thread of a process has stopped."""
+    stats = (
+        path.read_text(encoding="utf-8", errors="replace")
+        for path in Path(f"/proc/{pid}/task").glob("*/stat")
+    )
+    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
 
 def _process(mark: Path) -> psutil.Process | None:
