@@ -19,7 +19,14 @@ from jvm_bridge.free_ports import check_free
 from jvm_bridge.jars import Progress, kafka_jars, pinot_jars
 from jvm_bridge.jdk import find_java
 from jvm_bridge.local_cluster.health import LiveInstances, is_healthy
-from jvm_bridge.local_cluster.processes import ProcessRecord, find_processes, log_end, spawn, stop
+from jvm_bridge.local_cluster.processes import (
+    ProcessRecord,
+    find_processes,
+    log_end,
+    spawn,
+    stop,
+    uninterrupted,
+)
 from jvm_bridge.local_cluster.roles import CLUSTER_NAME, KAFKA, ZOOKEEPER, Role, RoleRunner, plan_roles
 from jvm_bridge.local_cluster.state import (
     STATE_FILE,
@@ -289,9 +296,10 @@ class LocalCluster:
             runner.write_config(role)
             runner.prepare(role, self.log_file(role.name))
             log, environment = self.log_file(role.name), runner.environment(role)
-            record, child = spawn(role.name, runner.command(role), log, environment)
-            self._children.append(child)
-            started[role.name] = everyone[role.name] = record
+            with uninterrupted():
+                record, child = spawn(role.name, runner.command(role), log, environment)
+                self._children.append(child)
+                started[role.name] = everyone[role.name] = record
             write_state(self.folder, replace(state, processes=everyone))
 
         def wait(what: str, condition: Callable[[], bool]) -> None:

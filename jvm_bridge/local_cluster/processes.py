@@ -8,8 +8,10 @@ process is never touched.
 from __future__ import annotations
 
 import contextlib
+import signal
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +19,7 @@ import psutil
 
 from controller_client.clock import Clock, SystemClock
 
-__all__ = ["ProcessRecord", "find_processes", "log_end", "marks", "spawn", "stop"]
+__all__ = ["ProcessRecord", "find_processes", "log_end", "marks", "spawn", "stop", "uninterrupted"]
 
 _CLUSTER_MARK, _ROLE_MARK = "pinotPlugins.cluster=", "pinotPlugins.role="
 _EXEC_POLL_S = 0.001
@@ -88,6 +90,27 @@ def spawn(
     while child.poll() is None and not process.cmdline():
         clock.sleep(_EXEC_POLL_S)
     return ProcessRecord(role, child.pid, process.create_time()), child
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Handle Ctrl-C and SIGTERM only after the block, in which a started process becomes one to be stopped.
+
+    The process that is started has the usual handling: handlers do not outlive its exec.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals interrupt the main thread alone
+        return
+    arrived: list[int] = []
+    numbers = [each for each in (signal.SIGINT, signal.SIGTERM) if callable(signal.getsignal(each))]
+    before = {each: signal.signal(each, lambda number, _frame: arrived.append(number)) for each in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for number in arrived:
+        signal.raise_signal(number)
 
 
 def stop(records: Iterable[ProcessRecord], folder: Path, timeout_s: float) -> list[str]:

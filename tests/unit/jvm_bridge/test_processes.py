@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from jvm_bridge.local_cluster.processes import ProcessRecord, find_processes, marks, spawn, stop
+from jvm_bridge.local_cluster.processes import (
+    ProcessRecord,
+    find_processes,
+    marks,
+    spawn,
+    stop,
+    uninterrupted,
+)
 from tests.support.wait import wait_for
 
 # Reports when it is ready; the fixture stops it.
@@ -90,3 +98,28 @@ def test_the_previous_starts_log_is_kept(tmp_path: Path, children: list[subproce
     (tmp_path / "broker.log").write_text("before")
     start(tmp_path, "broker", children)
     assert (tmp_path / "broker.log.1").read_text() == "before"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_started_process_is_recorded_before_a_signal_ends_the_start(
+    tmp_path: Path, children: list[subprocess.Popen[bytes]], number: signal.Signals
+) -> None:
+    before = signal.signal(number, signal.default_int_handler)
+    recorded: list[ProcessRecord] = []
+
+    def interrupted_start() -> None:
+        with uninterrupted():
+            record = start(tmp_path, "controller", children)
+            os.kill(os.getpid(), number)
+            recorded.append(record)
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted_start()
+        assert signal.getsignal(number) is signal.default_int_handler
+    finally:
+        signal.signal(number, before)
+    assert [record.pid for record in recorded] == [child.pid for child in children]
+    # The role itself still ends by the signal.
+    children[0].send_signal(number)
+    assert children[0].wait(60) == -number
