@@ -107,8 +107,8 @@ def uninterrupted() -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for each, handler in before.items():
+            signal.signal(each, handler)
     for number in arrived:
         signal.raise_signal(number)
 

@@ -9,7 +9,7 @@ from typing import Any
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
-from controller_client.consumption import TableControl
+from controller_client.consumption import TableControl, TableState, TableStatus
 from controller_client.errors import QueryError
 from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.models import Schema, TableConfig
@@ -202,6 +202,17 @@ class StreamTable:
             return len(loaded) == self.partitions * self.consumed_topics
 
         wait_for(ready, f"all partitions of {self.name} to consume", timeout_s=300)
+
+    def settled(self) -> TableStatus:
+        """Return the table's status once all partitions consume and none commits, as after its last rows."""
+
+        def status() -> TableStatus | None:
+            present = self.control().status()
+            return present if present.state is TableState.CONSUMING else None
+
+        settled = wait_for(status, f"all partitions of {self.name} to consume at once", timeout_s=300)
+        assert settled is not None
+        return settled
 
     def drop(self) -> None:
         """Drop table, schema and topics."""

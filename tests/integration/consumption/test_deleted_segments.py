@@ -56,7 +56,7 @@ def test_the_newest_segment_of_a_paused_partition(
     run("consumption", "resume", table.table, "--consume-from", "0=20")
     table.produce(5)
     table.wait_rows()
-    assert control.status().state is TableState.CONSUMING
+    table.settled()
 
 
 @FULL

@@ -59,8 +59,7 @@ def test_rows_that_arrive_during_a_pause_are_read_after_it(make_stream_table: Ma
         assert not pause(control), "paused already"
         assert resume(control).jumps == ()
     table.wait_rows()
-    status = control.status()
-    assert (status.state, status.holders) == (TableState.CONSUMING, ())
+    assert table.settled().holders == ()
     assert read_record(table.store, table.table) is None
 
 
@@ -123,7 +122,7 @@ def test_a_block_resumes_only_what_it_paused(make_stream_table: MakeTable) -> No
         assert control.status().state is TableState.PAUSED, "the outer block goes on"
         assert end_pause(control, "nobody") == PauseEnd(False, False, still_paused_by=(control.by,))
     table.wait_rows()
-    assert control.status().state is TableState.CONSUMING
+    table.settled()
 
 
 @FULL  # many pauses

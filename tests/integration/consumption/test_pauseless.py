@@ -96,4 +96,4 @@ def test_a_segment_whose_server_dies_before_it_is_built(
     assert control.committing() == []
     table.produce(50)
     table.wait_rows()
-    assert control.status().state is TableState.CONSUMING
+    table.settled()

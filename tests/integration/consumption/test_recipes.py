@@ -73,7 +73,7 @@ def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: Ma
     sources = table.broker.query(sql, timeout_s=20).rows
     assert [(row[0], int(row[1])) for row in sources] == [(table.name, 60), (new.name, 100)]
     assert StreamConfig.of(table.client.tables.get(table.table)).topic == new.name
-    assert control.status().state is TableState.CONSUMING
+    table.settled()
     assert read_plan(table.store, table.table) is None
     assert move(change) == ResumeResult(changed=False), "already has these values"
     assert "old-secret" not in str(table.client.tables.get(table.table).to_json()), "kept only for an undo"
