@@ -90,7 +90,7 @@ class S3Store:
         self._redact = Redactor(properties.get(name, "") for name in ("accessKey", "secretKey"))
         try:
             has_own_keys = "accessKey" in properties
-            self._is_unsigned = endpoint is not None and not has_own_keys and not _is_own(endpoint)
+            self._is_unsigned = endpoint is not None and not has_own_keys and not gets_machine_keys(endpoint)
             self._s3: S3Client = _session().client(
                 "s3",
                 region_name=properties.get("region"),
@@ -306,7 +306,7 @@ class _LimitedSession:
         return response
 
 
-def _is_own(endpoint: str) -> bool:
+def gets_machine_keys(endpoint: str) -> bool:
     """Whether the machine's credentials are meant for an endpoint: it is AWS's, or the machine names it."""
     if _OF_AWS.fullmatch(endpoint):
         return True

@@ -102,13 +102,13 @@ def uninterrupted() -> Iterator[None]:
         yield  # signals interrupt the main thread alone
         return
     arrived: list[int] = []
-    numbers = [each for each in (signal.SIGINT, signal.SIGTERM) if callable(signal.getsignal(each))]
-    before = {each: signal.signal(each, lambda number, _frame: arrived.append(number)) for each in numbers}
+    handled = [each for each in (signal.SIGINT, signal.SIGTERM) if callable(signal.getsignal(each))]
+    before = {each: signal.signal(each, lambda number, _frame: arrived.append(number)) for each in handled}
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for handled_signal, handler in before.items():
+            signal.signal(handled_signal, handler)
     for number in arrived:
         signal.raise_signal(number)
 

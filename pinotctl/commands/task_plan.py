@@ -19,6 +19,7 @@ from pinotctl.commands.task_tools import (
     read_period,
     run_tools,
     running,
+    version_fields,
 )
 from pinotctl.context import CliContext, pass_cli
 from pinotctl.named_arguments import table_argument
@@ -127,6 +128,8 @@ def _counts(forecast: Preview) -> dict[str, Any]:
             "left_out_by_patterns": forecast.view.by_patterns.files,
             "left_out_as_hidden": forecast.view.hidden.files,
         },
+        **version_fields(forecast.view.version),
+        **({"version_rows": forecast.view.source_rows} if forecast.view.version else {}),
         "session": forecast.next.session.session_id if forecast.fate and forecast.next.session else None,
         "session_files": forecast.fate.counts() if forecast.fate else None,
         "files_to_read": len(forecast.to_read),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from controller_client.common.text import counted_text, visible
 from minion_tasks.file_ingestion.run.types import RunReport
-from pinotctl.commands.task_tools import column_fields, servers_behind
+from pinotctl.commands.task_tools import column_fields, servers_behind, version_fields
 from pinotctl.context import CliContext
 
 __all__ = ["show_report"]
@@ -37,6 +37,7 @@ def show_report(cli: CliContext, report: RunReport) -> None:
             "table": report.table,
             "outcome": report.outcome.value,
             "mode": report.mode.value,
+            **version_fields(report.source_version),
             "session": report.session_id,
             "retry_count": report.retry_count,
             "files": report.files,

@@ -32,6 +32,7 @@ from pinotctl.commands.task_tools import (
     run_tools,
     running,
     servers_behind,
+    version_fields,
 )
 from pinotctl.context import CliContext, pass_cli
 from pinotctl.named_arguments import table_argument
@@ -236,6 +237,7 @@ def _record(report: SessionReport, *, as_text: bool) -> dict[str, Any]:
         "mode": stored_session.mode.value,
         "atomic": stored_session.atomic,
         "source": stored_session.source,
+        **version_fields(stored_session.source_version),
         "began": clock_text(stored_session.created_ms),
         "ended": _ended(stored_session),
         "run_by": stored_session.owner,

@@ -13,9 +13,11 @@ from controller_client.common.parsing import period_s
 from controller_client.common.text import counted_text
 from minion_tasks.file_ingestion.engine.choose import Engines
 from minion_tasks.file_ingestion.engine.minion import EngineContext
+from minion_tasks.file_ingestion.report.counts import clock_text
 from minion_tasks.file_ingestion.run.trigger import RunTools
 from minion_tasks.file_ingestion.session.column_notes import DifferingColumn
 from minion_tasks.file_ingestion.session.progress import SessionProgress
+from minion_tasks.sources.base import SourceVersion
 from pinotctl.context import CliContext
 from pinotctl.output import Progress
 
@@ -29,6 +31,7 @@ __all__ = [
     "running",
     "servers_behind",
     "show_progress",
+    "version_fields",
 ]
 
 
@@ -65,6 +68,13 @@ def servers_behind(behind: Sequence[tuple[str, int]], *, as_text: bool) -> Any:
     if not as_text:
         return dict(behind)
     return ", ".join(f"{server} ({counted_text(count, 'segment')})" for server, count in behind) or None
+
+
+def version_fields(version: SourceVersion | None) -> dict[str, Any]:
+    """Return the record fields of the version of a lakehouse table; none for a folder of files."""
+    if version is None:
+        return {}
+    return {"source_version": version.id, "source_committed": clock_text(version.committed_ms)}
 
 
 def column_fields(columns: Sequence[DifferingColumn], *, as_text: bool) -> dict[str, Any]:

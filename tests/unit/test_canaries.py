@@ -92,7 +92,7 @@ def test_a_subtask_reaches_its_source_with_what_references_stand_for_and_shows_n
     with ScriptedServer(answer(403, echo, XML)) as server:
         params = s3_params(server.url)
         with pytest.raises(PinotPluginError) as caught:
-            list(params.stores.source.list("s3://b/in"))
+            list(params.stores.source.list(None).files)
         assert "Credential=canary-access/" in server.requests[0].headers["Authorization"]
     sessions, memory = make_store()
     session = make_session(state=SessionState.IN_PROGRESS)
@@ -119,7 +119,7 @@ def test_references_of_tasks_that_cannot_be_resolved_show_no_value(monkeypatch: 
         {"input__fs__prop__endpoint": "http://127.0.0.1:9", "input__fs__prop__region": "${file:key}"},
     ):
         with pytest.raises(PinotPluginError) as caught:
-            list(s3_params("http://127.0.0.1:9", **changes).stores.source.list("s3://b/in"))
+            list(s3_params("http://127.0.0.1:9", **changes).stores.source.list(None).files)
         assert CANARY not in str(caught.value)
         assert caught.value.__cause__ is None
 

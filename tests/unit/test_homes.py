@@ -99,6 +99,7 @@ _ZOOKEEPER = f"{_OTHERS}::test_the_password_of_zookeeper_goes_to_the_named_one_a
 _AUTHORITIES = f"{_OTHERS}::test_the_password_of_zookeeper_does_not_go_to_a_server_of_another_authority"
 _KAFKA = f"{_OTHERS}::test_a_client_of_kafka_has_the_credentials_beside_its_brokers_and_no_others"
 _PROBES = f"{_OTHERS}::test_a_probe_has_no_credentials_at_hand"
+_ICEBERG = "tests/unit/minion_tasks/sources/test_iceberg_rest.py::test_credentials_go_to_the_catalog_alone"
 TRANSPORTS: Mapping[str, str] = {
     "controller_client/broker/client.py": _HTTP,
     "key_coordinator/current_generation.py": _KAFKA,
@@ -124,6 +125,7 @@ TRANSPORTS: Mapping[str, str] = {
     "jvm_bridge/jars/download.py": _HTTP,
     "jvm_bridge/local_cluster/health.py": _PROBES,
     "jvm_bridge/zookeeper_address.py": _PROBES,
+    "minion_tasks/sources/iceberg_catalog.py": _ICEBERG,
     "server_hooks/upsert/updates_topic.py": _KAFKA,
     "spark_connectors/read/server_query.py": _GRPC,
 }

@@ -28,6 +28,7 @@ from minion_tasks.file_ingestion.session.model import (
     Session,
     StagedUnit,
 )
+from minion_tasks.sources.base import Columns
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ class StagingBuilder:
         builder: Pinot's segment builder for the table.
         work_dir: For local copies and tars, which are deleted after use.
         clock: The clock.
+        columns: The columns of the source that the table reads.
     """
 
     def __init__(
@@ -65,7 +67,10 @@ class StagingBuilder:
         builder: SegmentBuilder,
         work_dir: Path,
         clock: Clock,
+        *,
+        columns: Columns = None,
     ) -> None:
+        self._columns = columns
         self._session = session
         self._params = params
         self._builder = builder
@@ -90,7 +95,7 @@ class StagingBuilder:
         failures: dict[int, Exception] = {}
         while left := [entry for entry in entries if entry.number not in failures]:
             started = self._clock.monotonic()
-            copies = _Copies(self._source.local_copy, self._work_dir)
+            copies = _Copies(self._local_copy, self._work_dir)
             try:
                 failures |= copies.open(left)
                 good = [entry for entry in left if entry.number not in failures]
@@ -110,6 +115,9 @@ class StagingBuilder:
                 _delete(segment)
         return BuiltUnit(None, failures)
 
+    def _local_copy(self, file: FileInfo, folder: Path) -> AbstractContextManager[Path]:
+        return self._source.local_copy(file, self._session.source_version, self._columns, folder)
+
     def empty(self, number: int) -> BuiltUnit:
         """Build and stage an empty segment, which represents "nothing" in a replacement."""
         started = self._clock.monotonic()
@@ -120,7 +128,7 @@ class StagingBuilder:
                 path,
                 FileFormat.JSON,
                 self._params.names.of_session(self._raw_table, self._round(), number),
-                custom_metadata=Provenance(self._session.session_id, ()).to_custom_map(),
+                custom_metadata=self._provenance(()).to_custom_map(),
             )
         return BuiltUnit(StagedUnit((), self._stage([built], self._clock.monotonic() - started)))
 
@@ -142,11 +150,11 @@ class StagingBuilder:
 
         def custom(indexes: Sequence[int]) -> Mapping[str, str]:
             files = tuple(entries[index].file for index in indexes)
-            return Provenance(self._session.session_id, files).to_custom_map()
+            return self._provenance(files).to_custom_map()
 
         built = self._builder.from_files(
             [copies.paths[entry.number] for entry in entries],
-            FileFormat.parse(params.input_format),
+            params.file_format,
             name,
             max_rows=_MAX_ROWS if one_each else params.max_segment_rows,
             # Any reader config, even an empty one, changes how Pinot's CSV reader treats spaces.
@@ -175,6 +183,9 @@ class StagingBuilder:
             except DataError as error:
                 failures[entry.number] = error
         return columns, failures
+
+    def _provenance(self, files: tuple[FileInfo, ...]) -> Provenance:
+        return Provenance(self._session.session_id, files, self._session.source_version)
 
     def _round(self) -> str:
         # A file that failed gets another segment name than the unit that was built without it.

@@ -19,6 +19,7 @@ from minion_tasks.file_ingestion.engine.staging_builder import StagingBuilder
 from minion_tasks.file_ingestion.engine.subtask import Subtask, SubtaskCluster
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
 from minion_tasks.file_ingestion.session.store import SessionStore
+from minion_tasks.sources.base import columns_read
 
 __all__ = ["read_table", "run_subtask"]
 
@@ -76,6 +77,7 @@ def run_subtask(
             ),
             folder,
             client.clock,
+            columns=columns_read(config.to_json(), schema.to_json()),
         )
         failures = []
         for number in subtask.groups:

@@ -23,7 +23,9 @@ from controller_client.common.parsing import (
 from jvm_bridge.input_rules import FileFormat, MissingLimit, text_encoding, time_zone
 from jvm_bridge.minion import DEFAULT_TAG
 from minion_tasks.file_ingestion.checks.rules import RANGE, column_names, percentage
+from minion_tasks.file_ingestion.params.stores import LAKEHOUSES
 from minion_tasks.file_ingestion.session import naming
+from minion_tasks.sources.base import VersionPin
 
 __all__ = ["ENGINES", "PARAMETERS", "PREFIXES", "Parameter"]
 
@@ -65,13 +67,28 @@ class Parameter:
 
 
 PARAMETERS: tuple[Parameter, ...] = (
-    Parameter("inputDirURI", text, None, "The folder to ingest, including its subfolders.", required=True),
+    Parameter(
+        "inputDirURI",
+        text,
+        None,
+        "The folder to ingest, including its subfolders; or a Delta table's folder, or"
+        " `iceberg://CATALOG/NAMESPACE.TABLE`.",
+        required=True,
+    ),
     Parameter(
         "inputFormat",
-        one_of(*sorted(file_format.lower() for file_format in FileFormat)),
+        one_of(*sorted([*(file_format.lower() for file_format in FileFormat), *LAKEHOUSES])),
         None,
-        "Format of the files: csv, json (lines or one array), avro, parquet or orc.",
+        "Format of the files: csv, json (lines or one array), avro, parquet or orc; or of the table: delta or"
+        " iceberg.",
         required=True,
+    ),
+    Parameter(
+        "sourceVersion",
+        VersionPin.parse,
+        None,
+        "Of a Delta or Iceberg table: read this version instead of the current one: `id:NUMBER`,"
+        " `time:2026-11-29T08:00:00Z`; of an Iceberg table also `branch:NAME` or `tag:NAME`.",
     ),
     Parameter(
         "input.fs.className", text, None, "PinotFS class of the input; must match the scheme of the URI."
@@ -283,7 +300,8 @@ PARAMETERS: tuple[Parameter, ...] = (
 RECORD_READER = "recordReader.prop."
 
 PREFIXES: Mapping[str, str] = {
-    "input.fs.prop.": "Input file system properties, e.g. region, endpoint, accessKey, secretKey for S3.",
+    "input.fs.prop.": "Input file system properties, e.g. region, endpoint, accessKey, secretKey for S3; or"
+    " those of an Iceberg catalog: `type`, `uri`, `warehouse`, `s3.access-key-id` ...",
     "output.fs.prop.": "The same for the staging folder. Default: those of the input, if on the same scheme.",
     RECORD_READER: "Properties of Pinot's record reader for the format (delimiter, header, ...).",
     RANGE: "The range of a column's values, such as `0..100` or `0..`; a run with others is rejected.",

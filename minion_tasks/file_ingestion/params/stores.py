@@ -1,18 +1,29 @@
-"""The stores of a task's folders, each opened once."""
+"""The source of a task and the stores of its folders, each opened once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
 
+from controller_client.common.extras import missing_module
 from controller_client.common.operator_secrets import resolve_options
 from controller_client.common.references import has_reference
+from controller_client.errors import ConfigError
 from controller_client.filestore import FileStore, check_store, open_store, scheme_of, store_key
+from minion_tasks.sources.base import TaskSource, VersionPin
+from minion_tasks.sources.folder import FolderSource
+from minion_tasks.sources.iceberg_properties import IcebergTable, check_properties
 
-__all__ = ["INPUT_FS", "OUTPUT_FS", "TaskStores"]
+__all__ = ["DELTA", "ICEBERG", "INPUT_FS", "LAKEHOUSES", "OUTPUT_FS", "TaskStores"]
 
 INPUT_FS, OUTPUT_FS = "input.fs.prop.", "output.fs.prop."
 """Prefixes of file system properties: for the source and for the staging folder."""
+
+DELTA, ICEBERG = "delta", "iceberg"
+LAKEHOUSES = (DELTA, ICEBERG)
+"""Formats of tables, whose units are read in place of files."""
+
+_DELTA_SCHEMES = ("file", "s3")
 
 
 class TaskStores:
@@ -22,9 +33,11 @@ class TaskStores:
     and property names are checked earlier. No connection is made.
 
     Args:
-        input_uri: The source folder.
+        input_uri: The source folder, or an Iceberg table.
         input_fs: Properties of its file system, with unresolved references.
         output_fs: Properties of the staging folder's file system.
+        input_format: Format of the source.
+        pin: The version of a lakehouse table to read; None: the current one.
         input_class: Class of the source's file system, if set; must match its scheme.
         output_class: Class of the staging folder's file system.
 
@@ -38,27 +51,61 @@ class TaskStores:
         input_fs: Mapping[str, str],
         output_fs: Mapping[str, str],
         *,
+        input_format: str,
+        pin: VersionPin | None = None,
         input_class: str | None = None,
         output_class: str | None = None,
     ) -> None:
+        self._input_format = input_format
+        self._pin = pin
         self._input_uri = input_uri
         self._input_scheme = scheme_of(input_uri)
         self._input_fs = input_fs
         self._output_fs = output_fs
         self._output_class = output_class
+        self._input: FileStore | None = None
         self._staging: dict[str, FileStore] = {}
+        if input_format == ICEBERG:
+            IcebergTable.parse(input_uri)
+            check_properties(input_fs)
+            return
         check_store(input_uri, input_fs, class_name=input_class, key="inputDirURI")
+        if input_format == DELTA and self._input_scheme not in _DELTA_SCHEMES:
+            raise ConfigError(
+                f"a Delta table cannot be read from {self._input_scheme}:",
+                expected="inputDirURI with one of " + ", ".join(f"{scheme}:" for scheme in _DELTA_SCHEMES),
+            )
         if _opens_alone(input_uri, input_fs):
-            self.source  # noqa: B018 - reports invalid properties as an error of the parameters
+            self._open_input(input_fs)  # reports invalid properties as an error of the parameters
 
     @cached_property
-    def source(self) -> FileStore:
-        """The store of the source folder.
+    def source(self) -> TaskSource:
+        """The source.
 
         Raises:
             ConfigError: A reference cannot be resolved here, or its value is invalid.
+            SetupError: What reads a lakehouse table is not installed here.
         """
-        return open_store(self._input_uri, resolve_options(self._input_fs, INPUT_FS), key="inputDirURI")
+        properties = resolve_options(self._input_fs, INPUT_FS)
+        try:
+            if self._input_format == ICEBERG:
+                from minion_tasks.sources.iceberg import IcebergSource
+
+                return IcebergSource(self._input_uri, properties, self._pin)
+            store = self._open_input(properties)
+            if self._input_format == DELTA:
+                from minion_tasks.sources.delta import DeltaSource
+
+                return DeltaSource(self._input_uri, store, properties, self._pin)
+        except ModuleNotFoundError as error:
+            needed_by = f"inputFormat {self._input_format}"
+            raise missing_module(error, needed_by, (self._input_format,)) from None
+        return FolderSource(store, self._input_uri)
+
+    def _open_input(self, properties: Mapping[str, str]) -> FileStore:
+        if self._input is None:
+            self._input = open_store(self._input_uri, properties, key="inputDirURI")
+        return self._input
 
     def check_output(self, uri: str) -> None:
         """Check ``outputDirURI`` and its class.

@@ -11,14 +11,21 @@ from urllib.parse import urlsplit
 from controller_client.common.references import has_reference
 from controller_client.errors import ConfigError
 from controller_client.publishing.targets import FILE_INGESTION
-from jvm_bridge.input_rules import InputRules, csv_header
+from jvm_bridge.input_rules import FileFormat, InputRules, csv_header
 from minion_tasks.file_ingestion.checks.rules import RANGE, Checks, ValueRange
 from minion_tasks.file_ingestion.params.parameters import PARAMETERS, PREFIXES, RECORD_READER
 from minion_tasks.file_ingestion.params.patterns import PathMatcher, listed_forms
-from minion_tasks.file_ingestion.params.stores import INPUT_FS, OUTPUT_FS, TaskStores
+from minion_tasks.file_ingestion.params.stores import (
+    ICEBERG,
+    INPUT_FS,
+    LAKEHOUSES,
+    OUTPUT_FS,
+    TaskStores,
+)
 from minion_tasks.file_ingestion.session import naming
 from minion_tasks.file_ingestion.session.model import IngestionMode
 from minion_tasks.file_ingestion.session.naming import SegmentNames
+from minion_tasks.sources.base import PinKind
 
 TASK_TYPE = FILE_INGESTION
 """Name of the task type in table configs and of its queue in Helix."""
@@ -29,6 +36,13 @@ SCHEDULE, CRON_SCHEDULE = "schedule", "cronSchedule"
 
 _BY_KEY = {parameter.key: parameter for parameter in PARAMETERS}
 _APPEND_ONLY = ("desiredSegmentSize", "maxNumRecordsPerSegment")
+_FILES_ONLY = (
+    "includeFileNamePattern",
+    "excludeFileNamePattern",
+    "hivePartitioning",
+    "input.fs.className",
+    "skipFileIfFailToInitReader",
+)
 
 
 @dataclass(frozen=True)
@@ -89,6 +103,16 @@ class FileIngestionParams:
     record_reader: Mapping[str, str] = field(repr=False)
     stores: TaskStores = field(repr=False, compare=False)
 
+    @property
+    def is_lakehouse(self) -> bool:
+        """Whether the source is a version of a table, not a folder of files."""
+        return self.input_format in LAKEHOUSES
+
+    @property
+    def file_format(self) -> FileFormat:
+        """The format of the local copies from which segments are built."""
+        return FileFormat.PARQUET if self.is_lakehouse else FileFormat.parse(self.input_format)
+
     @classmethod
     def from_configs(cls, configs: Mapping[str, str]) -> FileIngestionParams:
         """Parse and check the task's configuration map.
@@ -110,6 +134,8 @@ class FileIngestionParams:
             input_uri,
             input_fs,
             output_fs,
+            input_format=values["inputFormat"],
+            pin=values["sourceVersion"],
             input_class=values["input.fs.className"],
             output_class=values["output.fs.className"],
         )
@@ -146,7 +172,8 @@ class FileIngestionParams:
             minion_wait_s=values["minionWait"],
             concurrent_per_instance=values["numConcurrentTasksPerInstance"],
             minion_tag=values["minionInstanceTag"],
-            hive_partitioning=values["hivePartitioning"],
+            # Paths of a lakehouse table's files mean nothing: its metadata has the values.
+            hive_partitioning=values["hivePartitioning"] and values["inputFormat"] not in LAKEHOUSES,
             segment_reader=values["segmentReader"],
             rules=InputRules(
                 values["inputEncoding"],
@@ -215,6 +242,7 @@ def _check_together(configs: Mapping[str, str], values: Mapping[str, Any]) -> No
             f"inputEncoding does not apply to {values['inputFormat']} files, whose text is always UTF-8",
             remedy="remove it",
         )
+    _check_lakehouse(configs, values)
     if values["inputFormat"] == "csv":
         csv_header(_with_prefix(configs, RECORD_READER))
     if values["inputFormat"] == "orc" and _with_prefix(configs, RECORD_READER):
@@ -228,6 +256,29 @@ def _check_together(configs: Mapping[str, str], values: Mapping[str, Any]) -> No
                 f"{key} does not apply to sync mode, in which each file becomes one segment",
                 remedy="remove it, or set enableSync to false",
             )
+
+
+def _check_lakehouse(configs: Mapping[str, str], values: Mapping[str, Any]) -> None:
+    """Reject keys about files for tables, and a key about tables for files."""
+    file_format, pin = values["inputFormat"], values["sourceVersion"]
+    if file_format not in LAKEHOUSES:
+        if pin is not None:
+            raise ConfigError(
+                f"sourceVersion does not apply to {file_format} files, which have no versions",
+                expected="inputFormat " + " or ".join(LAKEHOUSES),
+            )
+        return
+    for key in configs:
+        if key in _FILES_ONLY or key.startswith(RECORD_READER):
+            raise ConfigError(
+                f"{key} does not apply to a table of the format {file_format}, which knows its files",
+                remedy="remove it",
+            )
+    if pin is not None and file_format != ICEBERG and pin.kind in (PinKind.BRANCH, PinKind.TAG):
+        raise ConfigError(
+            f"sourceVersion is {pin}, and a Delta table has no {pin.kind}",
+            expected="id:NUMBER or time:2026-11-29T08:00:00Z",
+        )
 
 
 def _parse(configs: Mapping[str, str]) -> dict[str, Any]:

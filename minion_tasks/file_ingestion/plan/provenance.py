@@ -16,27 +16,37 @@ from dataclasses import dataclass
 from controller_client.common.formats import Format
 from controller_client.errors import DataError
 from controller_client.filestore import FileInfo
+from minion_tasks.sources.base import SourceVersion
 
 PROVENANCE_FORMAT = Format("the list of a segment's source files", field="pinotPlugins.format")
 
 _INPUTS = "pinotPlugins.inputs"
 SESSION_KEY = "pinotPlugins.session"
+_VERSION, _COMMITTED = "pinotPlugins.sourceVersion", "pinotPlugins.sourceCommittedMs"
 _LARGEST_PLAIN_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """The files from which a segment was built, and the session that built it."""
+    """The files from which a segment was built, and the session that built it.
+
+    Attributes:
+        version: The version of a lakehouse table that the session read; informational, as the inputs decide.
+    """
 
     session: str
     inputs: tuple[FileInfo, ...]
+    version: SourceVersion | None = None
 
     def to_custom_map(self) -> dict[str, str]:
         """Encode as compressed base64, since Pinot's metadata file splits values at commas."""
         rows = [[f.uri, f.size_bytes, f.modified_ms, f.etag] for f in self.inputs]
         packed = zlib.compress(json.dumps(rows, separators=(",", ":")).encode(), 6)
         inputs = base64.urlsafe_b64encode(packed).decode()
-        return PROVENANCE_FORMAT.stamp({SESSION_KEY: self.session, _INPUTS: inputs})
+        custom = {SESSION_KEY: self.session, _INPUTS: inputs}
+        if self.version is not None:
+            custom |= {_VERSION: self.version.id, _COMMITTED: str(self.version.committed_ms)}
+        return PROVENANCE_FORMAT.stamp(custom)
 
     @classmethod
     def from_custom_map(cls, custom: Mapping[str, str], *, segment: str) -> Provenance | None:

@@ -17,6 +17,7 @@ from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.ingested import TableContents, read_contents
 from minion_tasks.file_ingestion.plan.planner import (
     LeftOut,
+    Selection,
     SourcePlan,
     plan_source,
     read_alongside,
@@ -26,6 +27,7 @@ from minion_tasks.file_ingestion.plan.planner import (
 from minion_tasks.file_ingestion.run.types import RunTools
 from minion_tasks.file_ingestion.session.model import FileGroup, IngestionMode
 from minion_tasks.file_ingestion.session.naming import new_session_id
+from minion_tasks.sources.base import SourceListing, SourceVersion, columns_read
 
 __all__ = ["check_room"]
 
@@ -67,6 +69,8 @@ class SourceView:
         plan: What to read and replace.
         by_patterns: Files that the patterns exclude.
         hidden: Files that are hidden, and so not data.
+        version: The version of the lakehouse table; None for a folder.
+        source_rows: How many rows the version has by its metadata, which may count deleted ones.
     """
 
     mode: IngestionMode
@@ -75,6 +79,8 @@ class SourceView:
     plan: SourcePlan
     by_patterns: LeftOut = LeftOut()
     hidden: LeftOut = LeftOut()
+    version: SourceVersion | None = None
+    source_rows: int | None = None
 
     @property
     def left_as_they_are(self) -> tuple[str, ...]:
@@ -101,17 +107,25 @@ class SourceView:
 
 
 def view_source(
-    tools: RunTools, table: TableName, params: FileIngestionParams, staging_root: str
+    tools: RunTools,
+    table: TableName,
+    params: FileIngestionParams,
+    staging_root: str,
+    version: SourceVersion | None = None,
 ) -> SourceView:
     """List the source and read the table's metadata.
+
+    Args:
+        tools: What the run works with.
+        table: Name with type.
+        params: The parameters of the table's task.
+        staging_root: The folder whose files are no source files.
+        version: Of a lakehouse table, list this version; None: the current one.
 
     Raises:
         SourceError: The source cannot be listed.
     """
-    files = params.stores.source.list(params.input_dir_uri)
-    # The staging folder may be inside the source folder; files staged by other runs are not source files.
-    found = (file for file in files if not is_below(file.uri, staging_root))
-    selected = select(found, params.input_dir_uri, params.include, params.exclude)
+    listing, selected = _listed(tools, table, params, staging_root, version)
     contents = read_contents(tools.client, tools.store, table)
     view = SourceView(
         params.mode,
@@ -120,6 +134,8 @@ def view_source(
         plan_source(params.mode, list(selected.files.values()), contents),
         selected.by_patterns,
         selected.hidden,
+        listing.version,
+        listing.rows,
     )
     left = view.left_as_they_are
     if left:
@@ -129,6 +145,26 @@ def view_source(
             visible(left[0]),
         )
     return view
+
+
+def _listed(
+    tools: RunTools,
+    table: TableName,
+    params: FileIngestionParams,
+    staging_root: str,
+    version: SourceVersion | None,
+) -> tuple[SourceListing, Selection]:
+    if params.is_lakehouse:
+        config = tools.client.tables.get(table)
+        schema = tools.client.schemas.of_table(config)
+        columns = columns_read(config.to_json(), schema.to_json())
+        listing = params.stores.source.list(columns, version)
+        # All of its units are data, whatever the paths of their files.
+        return listing, Selection({file.uri: file for file in listing.files})
+    listing = params.stores.source.list(None)
+    # The staging folder may be inside the source folder; files staged by other runs are not source files.
+    files = (file for file in listing.files if not is_below(file.uri, staging_root))
+    return listing, select(files, params.input_dir_uri, params.include, params.exclude)
 
 
 def check_not_empty(view: SourceView, params: FileIngestionParams) -> None:

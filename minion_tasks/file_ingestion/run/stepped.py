@@ -196,7 +196,8 @@ class SteppedRun(LockedRun):
             return super()._continue_last()
         self._ending = True
         try:
-            return super()._stage_and_finish(session, self._view())
+            # What a later version lacks is still part of this one.
+            return super()._stage_and_finish(session, self._view(session.source_version))
         finally:
             self._ending = False
 

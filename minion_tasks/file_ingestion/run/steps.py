@@ -27,6 +27,7 @@ from minion_tasks.file_ingestion.session.model import Session, SessionState, mov
 from minion_tasks.file_ingestion.session.naming import new_session_id
 from minion_tasks.file_ingestion.session.progress import read_progress
 from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
+from minion_tasks.sources.base import SourceVersion
 
 logger = logging.getLogger(__name__)
 
@@ -139,6 +140,7 @@ class LockedRun:
                 staging_uri=self._cleaning.staging.session_uri(session_id),
                 attempts_ms=(now,),
                 request=self._request,
+                source_version=view.version,
             )
         )
         session = self._write_groups(session, view.plan.to_read, slots, view.in_place)
@@ -162,6 +164,7 @@ class LockedRun:
                 attempts_ms=(*session.attempts_ms, now),
                 owner=self._tools.owner,
                 task_name=None,
+                source_version=view.version,
             )
         )
         logger.info("session %s of %s: retry %d", session.session_id, self._table, session.retry_count)
@@ -204,8 +207,8 @@ class LockedRun:
         except NoMinionError:
             self._tools.engine.cancel(session.task_name)
 
-    def _view(self) -> SourceView:
-        view = view_source(self._tools, self._table, self._params, self._cleaning.staging.root)
+    def _view(self, version: SourceVersion | None = None) -> SourceView:
+        view = view_source(self._tools, self._table, self._params, self._cleaning.staging.root, version)
         check_not_empty(view, self._params)
         return view
 
@@ -386,5 +389,6 @@ class LockedRun:
             columns=publication.columns if publication is not None else (),
             changed=view.left_as_they_are if view is not None else (),
             skipped=publication.skipped if publication is not None else (),
+            source_version=session.source_version if session else view.version if view else None,
             fallback_reasons=tuple(sorted({s.fallback_reason for s in segments if s.fallback_reason})),
         )

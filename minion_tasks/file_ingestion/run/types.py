@@ -17,6 +17,7 @@ from minion_tasks.file_ingestion.plan.planner import LeftOut
 from minion_tasks.file_ingestion.session.column_notes import DifferingColumn
 from minion_tasks.file_ingestion.session.model import IngestionMode, Session
 from minion_tasks.file_ingestion.session.progress import SessionProgress
+from minion_tasks.sources.base import SourceVersion
 
 
 class FilesFailedError(InputError):
@@ -52,6 +53,7 @@ class RunReport:
         columns: How the columns of its files differ from the table's.
         changed: Files that stay in the table in an older version, since append mode does not read them again.
         skipped: Files that the run skipped.
+        source_version: The version of the lakehouse table that was read; None for a folder.
     """
 
     table: TableName
@@ -73,6 +75,7 @@ class RunReport:
     changed: tuple[str, ...]
     skipped: tuple[str, ...]
     fallback_reasons: tuple[str, ...]
+    source_version: SourceVersion | None = None
 
 
 @dataclass(frozen=True)

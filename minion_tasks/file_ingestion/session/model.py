@@ -28,6 +28,7 @@ from controller_client.common.names import TableName
 from controller_client.errors import ConflictError
 from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment
+from minion_tasks.sources.base import SourceVersion
 
 
 class SessionState(StrEnum):
@@ -180,6 +181,7 @@ class Session:
         abandoned: No trigger resumes it; ``message`` has the reason.
         message: The last error.
         request: Name of the request that started it, which is the same for each try; None if it has none.
+        source_version: The version of a lakehouse table that its last attempt reads; None for a folder.
         version: Version of its znode, for compare-and-set.
         unknown: Fields of its record that this release does not know; they are preserved.
     """
@@ -207,6 +209,7 @@ class Session:
     abandoned: bool = False
     message: str | None = None
     request: str | None = None
+    source_version: SourceVersion | None = None
     version: int = -1
     unknown: Mapping[str, str] = field(default_factory=dict, hash=False)
 

@@ -26,6 +26,7 @@ from minion_tasks.file_ingestion.session.model import (
     SessionState,
     StagedUnit,
 )
+from minion_tasks.sources.base import SourceVersion
 
 __all__ = [
     "GROUP_FORMAT",
@@ -78,6 +79,9 @@ def session_record(session: Session) -> ZNRecord:
         "abandoned": "true" if session.abandoned else "false",
         "message": session.message[:_MAX_TEXT] if session.message else None,
         "request": session.request,
+        "sourceVersion": json.dumps(dataclasses.astuple(session.source_version))
+        if session.source_version
+        else None,
     }
     written = {key: value for key, value in fields.items() if value is not None}
     return ZNRecord(session.session_id, with_unknown(SESSION_FORMAT.stamp(written), session.unknown, ()))
@@ -95,6 +99,7 @@ _SESSION_FIELDS = frozenset(
             "message",
             "request",
             "serversBehind",
+            "sourceVersion",
         ),
     }
 )
@@ -133,6 +138,7 @@ def session_from(
         abandoned=_BOOLEANS[fields.get("abandoned", "false")],
         message=fields.get("message"),
         request=fields.get("request"),
+        source_version=_source_version(fields.get("sourceVersion")),
         version=version,
         unknown={key: value for key, value in fields.items() if key not in _SESSION_FIELDS},
     )
@@ -264,6 +270,13 @@ def _segment_from(row: Any) -> StagedSegment:
 
 def _servers(text: str) -> tuple[tuple[str, int], ...]:
     return tuple((name, _of(int, count)) for name, count in _of(dict, json.loads(text)).items())
+
+
+def _source_version(text: str | None) -> SourceVersion | None:
+    if text is None:
+        return None
+    name, committed_ms = _of(list, json.loads(text))
+    return SourceVersion(_of(str, name), _of(int, committed_ms))
 
 
 def _count(text: str) -> int:

@@ -34,6 +34,7 @@ from minion_tasks.file_ingestion.run.steps import LockedRun
 from minion_tasks.file_ingestion.run.types import RunReport, RunTools
 from minion_tasks.file_ingestion.session.model import Session
 from minion_tasks.file_ingestion.session.store import SessionStore
+from minion_tasks.sources.folder import FolderSource
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import MemoryPropertyStore
 from tests.unit.minion_tasks.happenings import (
@@ -57,10 +58,11 @@ class WorldStores(TaskStores):
     """Stores that all are the world."""
 
     def __init__(self, world: World) -> None:
-        self.source = world  # type: ignore[assignment]
+        self._world = world
+        self.source = FolderSource(world, SOURCE)  # type: ignore[arg-type]
 
     def staging(self, uri: str) -> FileStore:
-        return self.source
+        return self._world  # type: ignore[return-value]
 
 
 class World:

@@ -172,7 +172,7 @@ def test_update_mode() -> None:
         (_with(state="DONE"), "state is read-only"),
         (_with(inputDirURI=None), "inputDirURI is missing"),
         (_with(inputFormat=None), "inputFormat is missing"),
-        (_with(inputFormat="xml"), "expected one of avro, csv, json, orc, parquet"),
+        (_with(inputFormat="xml"), "expected one of avro, csv, delta, iceberg, json, orc, parquet"),
         (_with(inputFormat="orc", recordReader__prop__delimiter="|"), "does not apply to orc files"),
         (
             _with(inputFormat="csv", recordReader__prop__header="a,,b"),

@@ -30,6 +30,7 @@ SMALLEST_EXTRA = {
     "boto3": "s3",
     "botocore": "s3",
     "confluent_kafka": "kafka",
+    "deltalake": "delta",
     "fastavro": "coordinator",
     "fsspec": "hdfs",
     "gcsfs": "gcs",
@@ -47,6 +48,7 @@ SMALLEST_EXTRA = {
     "puresasl": "sasl",
     "py4j": "spark",
     "pyarrow": "arrow",
+    "pyiceberg": "iceberg",
     "pyspark": "spark",
     "xxhash": "coordinator",
 }

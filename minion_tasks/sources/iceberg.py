@@ -1,0 +1,231 @@
+"""Iceberg tables as a source, read by pyiceberg: position deletes and deletion vectors are applied."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.io.pyarrow import (
+    ArrowScan,
+    _read_all_delete_files,
+    pyarrow_to_schema,
+    schema_to_pyarrow,
+)
+from pyiceberg.manifest import FileFormat
+from pyiceberg.schema import Schema
+from pyiceberg.table import FileScanTask, Table
+from pyiceberg.table.snapshots import Snapshot
+
+from controller_client.common.redaction import Redactor
+from controller_client.common.text import visible
+from controller_client.errors import SourceError
+from controller_client.filestore import FileInfo
+from minion_tasks.sources.base import Columns, PinKind, SourceListing, SourceVersion, VersionPin
+from minion_tasks.sources.iceberg_catalog import load_table, open_catalog
+from minion_tasks.sources.iceberg_properties import IcebergTable, secret_values
+from minion_tasks.sources.units import KeptListings, Units, changed, digest, reporting, write_parquet
+
+__all__ = ["IcebergSource"]
+
+_LISTINGS: KeptListings[FileScanTask] = KeptListings()
+
+
+class IcebergSource:
+    """A table of an Iceberg catalog.
+
+    Args:
+        uri: ``iceberg://CATALOG/NAMESPACE.TABLE``.
+        properties: The catalog's checked properties, with resolved references.
+        pin: The version to read instead of the current one.
+    """
+
+    def __init__(self, uri: str, properties: Mapping[str, str], pin: VersionPin | None = None) -> None:
+        self._uri = uri.rstrip("/")
+        self._named = IcebergTable.parse(uri)
+        self._properties = properties
+        self._pin = pin
+        self._opened: Table | None = None
+        self._redact = Redactor(secret_values(properties))
+
+    def list(self, columns: Columns, version: SourceVersion | None = None) -> SourceListing:
+        """List the units of a version; see :class:`TaskSource`."""
+        with self._reporting("listed"):
+            self._opened = self._load()
+            snapshot = self._snapshot() if version is None else self._snapshot_of(version)
+            if snapshot is None:
+                return SourceListing(())
+            units = self._units(snapshot, self._schema(snapshot), columns)
+        return SourceListing(units.files.values(), units.version, units.rows)
+
+    @contextmanager
+    def local_copy(
+        self, file: FileInfo, version: SourceVersion | None, columns: Columns, work_dir: Path
+    ) -> Iterator[Path]:
+        """Provide a unit as a Parquet file; see :class:`TaskSource`."""
+        path = work_dir / "unit.parquet"
+        try:
+            with self._reporting("read"):
+                self._copy(file, version, columns, path)
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+    def _copy(self, file: FileInfo, version: SourceVersion | None, columns: Columns, path: Path) -> None:
+        if version is None:
+            raise changed(file, "belongs to no version of the table")
+        snapshot = self._snapshot_of(version)
+        schema = self._schema(snapshot)
+        task = self._units(snapshot, schema, columns).plan(file)
+        selected = _selected(schema, columns)
+        try:
+            self._download(task, file, path)
+            if not task.delete_files and _is_as_selected(path, selected, columns):
+                return
+            self._project(task, selected, path)
+        except FileNotFoundError:
+            raise changed(file, "was removed after it was listed, as its snapshot has expired") from None
+
+    def _download(self, task: FileScanTask, file: FileInfo, path: Path) -> None:
+        with self._table.io.new_input(task.file.file_path).open() as source, path.open("wb") as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+        size_bytes = path.stat().st_size
+        if size_bytes != file.size_bytes:
+            raise changed(file, f"has {size_bytes:,} bytes, and {file.size_bytes:,} by the table's metadata")
+
+    def _project(self, task: FileScanTask, selected: Schema, path: Path) -> None:
+        """Write the rows that are not deleted, with the table's names and types."""
+        io, metadata = self._table.io, self._table.metadata
+        scan = ArrowScan(metadata, io, selected, AlwaysTrue())
+        # Its public method keeps all rows of the file in memory.
+        deletes = _read_all_delete_files(io, [task])
+        batches = scan._record_batches_from_scan_tasks_and_deletes([task], deletes)  # noqa: SLF001
+        schema = schema_to_pyarrow(selected, include_field_ids=False)
+        projected = path.with_name("projected.parquet")
+        write_parquet(projected, schema, (batch.cast(schema) for batch in batches))
+        projected.replace(path)
+
+    @cached_property
+    def _catalog(self) -> Catalog:
+        return open_catalog(self._named.catalog, self._properties)
+
+    @property
+    def _table(self) -> Table:
+        """The table as it was listed, or as it is when the first unit is read."""
+        if self._opened is None:
+            self._opened = self._load()
+        return self._opened
+
+    def _load(self) -> Table:
+        return load_table(self._catalog, self._named.name, self._properties)
+
+    def _snapshot_of(self, version: SourceVersion) -> Snapshot:
+        snapshot = self._table.snapshot_by_id(int(version.id))
+        if snapshot is None:
+            raise SourceError(
+                f"the Iceberg table {self._uri} no longer has the snapshot {version.id}: it has expired",
+                remedy="run the task again; it will read the current snapshot",
+            )
+        return snapshot
+
+    def _snapshot(self) -> Snapshot | None:
+        """Return the snapshot that is read now; None if the table has none yet."""
+        pin, table = self._pin, self._table
+        if pin is None:
+            return table.current_snapshot()
+        if pin.kind is PinKind.TIME:
+            snapshot = table.snapshot_as_of_timestamp(int(pin.time.timestamp() * 1000))
+        elif pin.kind is PinKind.ID:
+            snapshot = table.snapshot_by_id(int(pin.name))
+        else:
+            reference = table.metadata.refs.get(pin.name)
+            is_kind = reference is not None and reference.snapshot_ref_type == pin.kind.value
+            snapshot = table.snapshot_by_id(reference.snapshot_id) if reference and is_kind else None
+        if snapshot is None:
+            raise SourceError(
+                f"the Iceberg table {self._uri} has no {pin.kind} {visible(pin.name)}",
+                expected="a branch, tag or snapshot that the table has, or a time after its first snapshot",
+                remedy="correct sourceVersion, or remove it to follow the table",
+            )
+        return snapshot
+
+    def _schema(self, snapshot: Snapshot) -> Schema:
+        """Return the schema by which a snapshot is read: the table's own, or that of a pinned snapshot."""
+        table = self._table
+        if self._pin is None or self._pin.kind is PinKind.BRANCH or snapshot.schema_id is None:
+            return table.schema()
+        return table.schemas()[snapshot.schema_id]
+
+    def _units(self, snapshot: Snapshot, schema: Schema, columns: Columns) -> Units[FileScanTask]:
+        table, selected = self._table, _selected(schema, columns)
+        projection = [
+            (field.name, field.field_id, str(field.field_type), field.initial_default)
+            for field in sorted(selected.fields, key=lambda field: field.name)
+        ]
+        key = (self._uri, str(table.metadata.table_uuid), snapshot.snapshot_id, digest(projection))
+        return _LISTINGS.get(key, lambda: self._plan(snapshot, digest(projection)))
+
+    def _plan(self, snapshot: Snapshot, projection: str) -> Units[FileScanTask]:
+        files: dict[str, FileInfo] = {}
+        plans, rows = {}, 0
+        for task in self._table.scan(snapshot_id=snapshot.snapshot_id).plan_files():
+            data = task.file
+            if data.file_format not in (FileFormat.PARQUET, FileFormat.ORC):
+                raise SourceError(
+                    f"the Iceberg table {self._uri} has a data file in the format {data.file_format.value}",
+                    expected="Parquet or ORC",
+                    where=visible(data.file_path),
+                )
+            uri = f"{self._uri}/{data.file_path}"
+            deletes = sorted(delete.file_path for delete in task.delete_files)
+            identity = digest(data.file_path, projection, deletes)
+            files[uri] = FileInfo(uri, data.file_size_in_bytes, 0, identity)
+            plans[uri] = task
+            rows += data.record_count
+        version = SourceVersion(str(snapshot.snapshot_id), snapshot.timestamp_ms)
+        return Units(version, dict(sorted(files.items())), plans, rows)
+
+    def _reporting(self, done: str) -> AbstractContextManager[None]:
+        return reporting(f"Iceberg table {self._uri}", done, self._redact, self._known)
+
+    def _known(self, error: Exception) -> SourceError | None:
+        if isinstance(error, NoSuchTableError):
+            return SourceError(
+                f"there is no Iceberg table {self._uri}",
+                expected="a table of the catalog with these properties",
+                remedy="check the namespace and the table in inputDirURI, and input.fs.prop.uri",
+            )
+        if "equality deletes" in str(error):
+            return SourceError(
+                f"the Iceberg table {self._uri} has equality deletes, which pyiceberg does not apply",
+                expected="position deletes or deletion vectors",
+                remedy="compact the table (in Spark: CALL catalog.system.rewrite_data_files)",
+            )
+        return None
+
+
+def _selected(schema: Schema, columns: Columns) -> Schema:
+    """Return the fields that the Pinot table reads."""
+    names = [field.name for field in schema.fields if columns is None or field.name in columns]
+    return schema.select(*names) if names else Schema()
+
+
+def _is_as_selected(path: Path, selected: Schema, columns: Columns) -> bool:
+    """Whether a data file has each column by its present name, id and type, and no old one by such a name."""
+    try:
+        arrow = pq.read_schema(path)
+        present = {field.name: field for field in pyarrow_to_schema(arrow).fields}
+    except (ValueError, TypeError, pa.ArrowException):
+        return False  # ORC, or a file without field ids, which pyiceberg maps by name
+    for field in selected.fields:
+        there = present.pop(field.name, None)
+        if there is None or (there.field_id, there.field_type) != (field.field_id, field.field_type):
+            return False
+    return not (present if columns is None else present.keys() & columns)

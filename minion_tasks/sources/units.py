@@ -1,0 +1,132 @@
+"""What the sources of lakehouse tables share: a unit's identity, listings that are kept, and local copies."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import pyarrow.parquet as pq
+from pyarrow import RecordBatch
+from pyarrow import Schema as ArrowSchema
+
+from controller_client.common.redaction import Redactor
+from controller_client.common.text import visible
+from controller_client.errors import PinotPluginError, SourceError
+from controller_client.filestore import FileInfo, SourceChangedError
+from minion_tasks.sources.base import SourceVersion
+
+__all__ = ["KeptListings", "Units", "changed", "digest", "reporting", "write_parquet"]
+
+Plan = TypeVar("Plan")
+
+_KEPT_UNITS = 200_000
+_LONGEST_REASON = 300
+
+
+@dataclass(frozen=True)
+class Units(Generic[Plan]):
+    """The units of a version.
+
+    Attributes:
+        version: The version.
+        files: The units as files, by URI and sorted by it: the etag is the unit's identity.
+        plans: Maps each URI to what its reader needs.
+        rows: How many rows they have, deleted ones included.
+    """
+
+    version: SourceVersion
+    files: Mapping[str, FileInfo]
+    plans: Mapping[str, Plan]
+    rows: int
+
+    def plan(self, file: FileInfo) -> Plan:
+        """Return what the reader of a listed unit needs.
+
+        Raises:
+            SourceChangedError: The version has no such unit, or reads it differently.
+        """
+        if self.files.get(file.uri) != file:
+            raise changed(
+                file, "is read differently since it was listed: the columns of a table have changed"
+            )
+        return self.plans[file.uri]
+
+
+class KeptListings(Generic[Plan]):
+    """The last listings: neither a poll without a commit nor each subtask reads manifests; thread-safe.
+
+    A listing of a version never changes. Keys name the table's own identity, not only where it is.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, Units[Plan]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], Units[Plan]]) -> Units[Plan]:
+        """Return the listing of a key, made now if it is not kept."""
+        with self._lock:
+            units = self._kept.pop(key, None)
+        if units is None:
+            units = make()
+        with self._lock:
+            self._kept[key] = units
+            while len(self._kept) > 1 and sum(len(kept.files) for kept in self._kept.values()) > _KEPT_UNITS:
+                self._kept.popitem(last=False)
+        return units
+
+
+def digest(*parts: object) -> str:
+    """Return a short text that differs if any of the parts does; they are values of JSON."""
+    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:32]
+
+
+def changed(file: FileInfo, why: str) -> SourceChangedError:
+    """Return the error for a unit that can no longer be read as it was listed."""
+    return SourceChangedError(
+        f"{file.shown} {why}", remedy="run the task again; it will read the current version"
+    )
+
+
+@contextmanager
+def reporting(
+    table: str, done: str, redact: Redactor, known: Callable[[Exception], SourceError | None]
+) -> Iterator[None]:
+    """Turn what a library raises, of any class and with any text, into an error without secrets.
+
+    Args:
+        table: The table, for the error.
+        done: What is done to it: ``listed`` or ``read``.
+        redact: Masks secrets.
+        known: Returns the error for what is known to happen; None for anything else.
+
+    Raises:
+        SourceError: Something was raised.
+    """
+    try:
+        yield
+    except PinotPluginError:
+        raise
+    except Exception as error:  # noqa: BLE001  # what a peer or a file makes a library raise
+        better = known(error)
+        if better is not None:
+            raise better from None
+        reason = redact(str(error)).strip().partition("\n")[0][:_LONGEST_REASON]
+        raise SourceError(
+            f"the {table} could not be {done}: {type(error).__name__}: {visible(reason)}",
+            remedy="check that the catalog and the table's files can be reached, and their credentials",
+        ) from None
+
+
+def write_parquet(path: Path, schema: ArrowSchema, batches: Iterable[RecordBatch]) -> None:
+    """Write a unit's rows for the segment builder, which reads the file once."""
+    options: dict[str, Any] = {"compression": "none", "write_statistics": False}
+    with pq.ParquetWriter(path, schema, **options) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
