@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -22,9 +21,9 @@ from controller_client.errors import SourceError
 from controller_client.filestore import FileInfo, FileStore, scheme_of
 from controller_client.filestore.local import path_in
 from controller_client.filestore.operator_folders import OperatorFolders
-from minion_tasks.sources.base import Columns, PinKind, SourceListing, SourceVersion, VersionPin
+from minion_tasks.sources.base import Columns, PinKind, SourceVersion, VersionPin
 from minion_tasks.sources.delta_columns import DeltaColumns
-from minion_tasks.sources.units import KeptListings, Units, changed, digest, reporting, write_parquet
+from minion_tasks.sources.units import KeptListings, LakehouseSource, Units, changed, digest, write_parquet
 
 __all__ = ["DeltaSource"]
 
@@ -56,7 +55,7 @@ class _File:
 _LISTINGS: KeptListings[_File] = KeptListings()
 
 
-class DeltaSource:
+class DeltaSource(LakehouseSource[_File]):
     """A Delta table in a folder.
 
     Args:
@@ -69,40 +68,23 @@ class DeltaSource:
     def __init__(
         self, uri: str, store: FileStore, properties: Mapping[str, str], pin: VersionPin | None = None
     ) -> None:
+        secrets = (properties.get(name, "") for name in ("accessKey", "secretKey"))
+        super().__init__(f"Delta table {uri}", Redactor(secrets))
         self._uri = uri.rstrip("/")
         self._store = store
         self._properties = properties
         self._pin = pin
         self._opened: DeltaTable | None = None
-        self._redact = Redactor(properties.get(name, "") for name in ("accessKey", "secretKey"))
 
-    def list(self, columns: Columns, version: SourceVersion | None = None) -> SourceListing:
-        """List the units of a version; see :class:`TaskSource`."""
-        with self._reporting("listed"):
-            self._opened = self._load(version)
-            units = self._units(self._opened, columns)
-        return SourceListing(units.files.values(), units.version, units.rows)
+    def _units(self, columns: Columns, version: SourceVersion | None) -> Units[_File]:
+        self._opened = self._load(version)
+        return self._units_of(self._opened, columns)
 
-    @contextmanager
-    def local_copy(
-        self, file: FileInfo, version: SourceVersion | None, columns: Columns, work_dir: Path
-    ) -> Iterator[Path]:
-        """Provide a unit as a Parquet file; see :class:`TaskSource`."""
-        path = work_dir / "unit.parquet"
-        try:
-            with self._reporting("read"):
-                self._copy(file, version, columns, path)
-            yield path
-        finally:
-            path.unlink(missing_ok=True)
-
-    def _copy(self, file: FileInfo, version: SourceVersion | None, columns: Columns, path: Path) -> None:
-        if version is None:
-            raise changed(file, "belongs to no version of the table")
+    def _copy(self, file: FileInfo, version: SourceVersion, columns: Columns, path: Path) -> None:
         if self._opened is None or self._opened.version() != int(version.id):
             self._opened = self._load(version)
         table = self._opened
-        of_unit = self._units(table, columns).plan(file)
+        of_unit = self._units_of(table, columns).plan(file)
         self._store.download(of_unit.uri, path)
         size_bytes = path.stat().st_size
         if size_bytes != file.size_bytes:
@@ -130,7 +112,7 @@ class DeltaSource:
             table.load_as_version(pin.time)
         return table
 
-    def _units(self, table: DeltaTable, columns: Columns) -> Units[_File]:
+    def _units_of(self, table: DeltaTable, columns: Columns) -> Units[_File]:
         projection = digest(_columns(table, columns).identity)
         key = (self._uri, table.metadata().id, table.version(), projection)
         return _LISTINGS.get(key, lambda: self._plan(table, projection))
@@ -167,9 +149,6 @@ class DeltaSource:
                 remedy="copy the table (in Spark: CREATE TABLE ... DEEP CLONE), or read the cloned one",
             )
         return f"{self._uri}/{path}"
-
-    def _reporting(self, done: str) -> AbstractContextManager[None]:
-        return reporting(f"Delta table {self._uri}", done, self._redact, self._known)
 
     def _known(self, error: Exception) -> SourceError | None:
         if isinstance(error, TableNotFoundError):

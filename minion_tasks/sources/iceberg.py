@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -28,17 +27,17 @@ from controller_client.common.redaction import Redactor
 from controller_client.common.text import visible
 from controller_client.errors import SourceError
 from controller_client.filestore import FileInfo
-from minion_tasks.sources.base import Columns, PinKind, SourceListing, SourceVersion, VersionPin
+from minion_tasks.sources.base import Columns, PinKind, SourceVersion, VersionPin
 from minion_tasks.sources.iceberg_catalog import load_table, open_catalog
 from minion_tasks.sources.iceberg_properties import IcebergTable, secret_values
-from minion_tasks.sources.units import KeptListings, Units, changed, digest, reporting, write_parquet
+from minion_tasks.sources.units import KeptListings, LakehouseSource, Units, changed, digest, write_parquet
 
 __all__ = ["IcebergSource"]
 
 _LISTINGS: KeptListings[FileScanTask] = KeptListings()
 
 
-class IcebergSource:
+class IcebergSource(LakehouseSource[FileScanTask]):
     """A table of an Iceberg catalog.
 
     Args:
@@ -48,42 +47,22 @@ class IcebergSource:
     """
 
     def __init__(self, uri: str, properties: Mapping[str, str], pin: VersionPin | None = None) -> None:
+        super().__init__(f"Iceberg table {uri}", Redactor(secret_values(properties)))
         self._uri = uri.rstrip("/")
         self._named = IcebergTable.parse(uri)
         self._properties = properties
         self._pin = pin
         self._opened: Table | None = None
-        self._redact = Redactor(secret_values(properties))
 
-    def list(self, columns: Columns, version: SourceVersion | None = None) -> SourceListing:
-        """List the units of a version; see :class:`TaskSource`."""
-        with self._reporting("listed"):
-            self._opened = self._load()
-            snapshot = self._snapshot() if version is None else self._snapshot_of(version)
-            if snapshot is None:
-                return SourceListing(())
-            units = self._units(snapshot, self._schema(snapshot), columns)
-        return SourceListing(units.files.values(), units.version, units.rows)
+    def _units(self, columns: Columns, version: SourceVersion | None) -> Units[FileScanTask] | None:
+        self._opened = load_table(self._catalog, self._named.name, self._properties)
+        snapshot = self._snapshot() if version is None else self._snapshot_of(version)
+        return None if snapshot is None else self._units_of(snapshot, self._schema(snapshot), columns)
 
-    @contextmanager
-    def local_copy(
-        self, file: FileInfo, version: SourceVersion | None, columns: Columns, work_dir: Path
-    ) -> Iterator[Path]:
-        """Provide a unit as a Parquet file; see :class:`TaskSource`."""
-        path = work_dir / "unit.parquet"
-        try:
-            with self._reporting("read"):
-                self._copy(file, version, columns, path)
-            yield path
-        finally:
-            path.unlink(missing_ok=True)
-
-    def _copy(self, file: FileInfo, version: SourceVersion | None, columns: Columns, path: Path) -> None:
-        if version is None:
-            raise changed(file, "belongs to no version of the table")
+    def _copy(self, file: FileInfo, version: SourceVersion, columns: Columns, path: Path) -> None:
         snapshot = self._snapshot_of(version)
         schema = self._schema(snapshot)
-        task = self._units(snapshot, schema, columns).plan(file)
+        task = self._units_of(snapshot, schema, columns).plan(file)
         selected = _selected(schema, columns)
         try:
             self._download(task, file, path)
@@ -120,11 +99,8 @@ class IcebergSource:
     def _table(self) -> Table:
         """The table as it was listed, or as it is when the first unit is read."""
         if self._opened is None:
-            self._opened = self._load()
+            self._opened = load_table(self._catalog, self._named.name, self._properties)
         return self._opened
-
-    def _load(self) -> Table:
-        return load_table(self._catalog, self._named.name, self._properties)
 
     def _snapshot_of(self, version: SourceVersion) -> Snapshot:
         snapshot = self._table.snapshot_by_id(int(version.id))
@@ -163,7 +139,7 @@ class IcebergSource:
             return table.schema()
         return table.schemas()[snapshot.schema_id]
 
-    def _units(self, snapshot: Snapshot, schema: Schema, columns: Columns) -> Units[FileScanTask]:
+    def _units_of(self, snapshot: Snapshot, schema: Schema, columns: Columns) -> Units[FileScanTask]:
         table, selected = self._table, _selected(schema, columns)
         projection = [
             (field.name, field.field_id, str(field.field_type), field.initial_default)
@@ -191,9 +167,6 @@ class IcebergSource:
             rows += data.record_count
         version = SourceVersion(str(snapshot.snapshot_id), snapshot.timestamp_ms)
         return Units(version, dict(sorted(files.items())), plans, rows)
-
-    def _reporting(self, done: str) -> AbstractContextManager[None]:
-        return reporting(f"Iceberg table {self._uri}", done, self._redact, self._known)
 
     def _known(self, error: Exception) -> SourceError | None:
         if isinstance(error, NoSuchTableError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,9 +21,9 @@ from controller_client.common.redaction import Redactor
 from controller_client.common.text import visible
 from controller_client.errors import PinotPluginError, SourceError
 from controller_client.filestore import FileInfo, SourceChangedError
-from minion_tasks.sources.base import SourceVersion
+from minion_tasks.sources.base import Columns, SourceListing, SourceVersion
 
-__all__ = ["KeptListings", "Units", "changed", "digest", "reporting", "write_parquet"]
+__all__ = ["KeptListings", "LakehouseSource", "Units", "changed", "digest", "write_parquet"]
 
 Plan = TypeVar("Plan")
 
@@ -94,39 +95,74 @@ def changed(file: FileInfo, why: str) -> SourceChangedError:
     )
 
 
-@contextmanager
-def reporting(
-    table: str, done: str, redact: Redactor, known: Callable[[Exception], SourceError | None]
-) -> Iterator[None]:
-    """Turn what a library raises, of any class and with any text, into an error without secrets.
-
-    Args:
-        table: The table, for the error.
-        done: What is done to it: ``listed`` or ``read``.
-        redact: Masks secrets.
-        known: Returns the error for what is known to happen; None for anything else.
-
-    Raises:
-        SourceError: Something was raised.
-    """
-    try:
-        yield
-    except PinotPluginError:
-        raise
-    except Exception as error:  # noqa: BLE001  # what a peer or a file makes a library raise
-        better = known(error)
-        if better is not None:
-            raise better from None
-        reason = redact(str(error)).strip().partition("\n")[0][:_LONGEST_REASON]
-        raise SourceError(
-            f"the {table} could not be {done}: {type(error).__name__}: {visible(reason)}",
-            remedy="check that the catalog and the table's files can be reached, and their credentials",
-        ) from None
-
-
 def write_parquet(path: Path, schema: ArrowSchema, batches: Iterable[RecordBatch]) -> None:
     """Write a unit's rows for the segment builder, which reads the file once."""
     options: dict[str, Any] = {"compression": "none", "write_statistics": False}
     with pq.ParquetWriter(path, schema, **options) as writer:
         for batch in batches:
             writer.write_batch(batch)
+
+
+class LakehouseSource(ABC, Generic[Plan]):
+    """A lakehouse table as a source; used by one thread.
+
+    Args:
+        table: The table, for errors, e.g. ``Delta table file:///lake/orders``.
+        redact: Masks the secrets with which it is read.
+    """
+
+    def __init__(self, table: str, redact: Redactor) -> None:
+        self._name = table
+        self._redact = redact
+
+    @abstractmethod
+    def _units(self, columns: Columns, version: SourceVersion | None) -> Units[Plan] | None:
+        """Return the units of a version, or of the current one; None if the table has none yet."""
+
+    @abstractmethod
+    def _copy(self, file: FileInfo, version: SourceVersion, columns: Columns, path: Path) -> None:
+        """Write a unit of a version as a Parquet file."""
+
+    @abstractmethod
+    def _known(self, error: Exception) -> SourceError | None:
+        """Return the error for what is known to happen; None for anything else."""
+
+    def list(self, columns: Columns, version: SourceVersion | None = None) -> SourceListing:
+        """List the units of a version; see :class:`TaskSource`."""
+        with self._reporting("listed"):
+            units = self._units(columns, version)
+        if units is None:
+            return SourceListing(())
+        return SourceListing(units.files.values(), units.version, units.rows)
+
+    @contextmanager
+    def local_copy(
+        self, file: FileInfo, version: SourceVersion | None, columns: Columns, work_dir: Path
+    ) -> Iterator[Path]:
+        """Provide a unit as a Parquet file; see :class:`TaskSource`."""
+        path = work_dir / "unit.parquet"
+        try:
+            with self._reporting("read"):
+                if version is None:
+                    raise changed(file, "belongs to no version of the table")
+                self._copy(file, version, columns, path)
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+    @contextmanager
+    def _reporting(self, done: str) -> Iterator[None]:
+        """Turn what a library raises, of any class and with any text, into an error without secrets."""
+        try:
+            yield
+        except PinotPluginError:
+            raise
+        except Exception as error:  # noqa: BLE001  # what a peer or a file makes a library raise
+            better = self._known(error)
+            if better is not None:
+                raise better from None
+            reason = self._redact(str(error)).strip().partition("\n")[0][:_LONGEST_REASON]
+            raise SourceError(
+                f"the {self._name} could not be {done}: {type(error).__name__}: {visible(reason)}",
+                remedy="check that the catalog and the table's files can be reached, and their credentials",
+            ) from None
