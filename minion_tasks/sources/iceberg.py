@@ -66,7 +66,7 @@ class IcebergSource(LakehouseSource[FileScanTask]):
         selected = _selected(schema, columns)
         try:
             self._download(task, file, path)
-            if not task.delete_files and _is_as_selected(path, selected, columns):
+            if not task.delete_files and _is_as_selected(path, self._table, selected, columns):
                 return
             self._project(task, selected, path)
         except FileNotFoundError:
@@ -190,13 +190,15 @@ def _selected(schema: Schema, columns: Columns) -> Schema:
     return schema.select(*names) if names else Schema()
 
 
-def _is_as_selected(path: Path, selected: Schema, columns: Columns) -> bool:
+def _is_as_selected(path: Path, table: Table, selected: Schema, columns: Columns) -> bool:
     """Whether a data file has each column by its present name, id and type, and no old one by such a name."""
     try:
         arrow = pq.read_schema(path)
-        present = {field.name: field for field in pyarrow_to_schema(arrow).fields}
+        # Files that were added to the table may lack field ids.
+        file = pyarrow_to_schema(arrow, table.metadata.name_mapping())
+        present = {field.name: field for field in file.fields}
     except (ValueError, TypeError, pa.ArrowException):
-        return False  # ORC, or a file without field ids, which pyiceberg maps by name
+        return False  # ORC, or columns that only a projection can read
     for field in selected.fields:
         there = present.pop(field.name, None)
         if there is None or (there.field_id, there.field_type) != (field.field_id, field.field_type):

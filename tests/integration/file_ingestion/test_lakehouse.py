@@ -12,8 +12,10 @@ from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog.sql import SqlCatalog
 
 from controller_client.zookeeper import PropertyStore, segment_path
-from tests.integration.file_ingestion.ingestion import IngestionTable, Pinotctl
+from tests.integration.file_ingestion.ingestion import IngestionTable, Pinotctl, ended
+from tests.integration.file_ingestion.scenes.scene import SPARK
 from tests.support.cluster import PinotCluster
+from tests.support.tiers import FULL
 
 pytestmark = pytest.mark.cluster
 
@@ -148,3 +150,24 @@ def test_a_table_follows(
     )
     assert table.run().report["source_version"] == first
     table.wait_count(50)
+
+
+@FULL
+@pytest.mark.parametrize("kind", [Iceberg, Delta])
+def test_spark_reads_the_same_units(
+    kind: type[Lakehouse], ingestion_table: IngestionTable, shared_folder: Path, tmp_path: Path
+) -> None:
+    lakehouse = kind(shared_folder / "lake")  # type: ignore[call-arg]
+    lakehouse.append(rows(range(50)))
+    lakehouse.append(rows(range(50, 80)))
+    uri, file_format, given = lakehouse.task
+    staging = f"file://{tmp_path / 'staging'}"
+    table = ingestion_table.create().register(
+        uri, file_format, engine="spark", enableSync="true", outputDirURI=staging, **given
+    )
+    assert ended(table.start(*SPARK)).report["rows"] == 80
+    table.wait_count(80)
+    lakehouse.delete("id >= 10")
+    report = ended(table.start(*SPARK)).report
+    assert (report["rows"], report["replaced_segments"]) == (10, 2)
+    table.wait_count(10)
