@@ -27,7 +27,7 @@ from minion_tasks.file_ingestion.plan.planner import (
 from minion_tasks.file_ingestion.run.types import RunTools
 from minion_tasks.file_ingestion.session.model import FileGroup, IngestionMode
 from minion_tasks.file_ingestion.session.naming import new_session_id
-from minion_tasks.sources.base import SourceListing, SourceVersion, columns_read
+from minion_tasks.sources.base import Columns, SourceListing, SourceVersion, columns_read
 
 __all__ = ["check_room"]
 
@@ -155,16 +155,18 @@ def _listed(
     version: SourceVersion | None,
 ) -> tuple[SourceListing, Selection]:
     if params.is_lakehouse:
-        config = tools.client.tables.get(table)
-        schema = tools.client.schemas.of_table(config)
-        columns = columns_read(config.to_json(), schema.to_json())
-        listing = params.stores.source.list(columns, version)
+        listing = params.stores.source.list(_columns(tools, table), version)
         # All of its units are data, whatever the paths of their files.
         return listing, Selection({file.uri: file for file in listing.files})
     listing = params.stores.source.list(None)
     # The staging folder may be inside the source folder; files staged by other runs are not source files.
     files = (file for file in listing.files if not is_below(file.uri, staging_root))
     return listing, select(files, params.input_dir_uri, params.include, params.exclude)
+
+
+def _columns(tools: RunTools, table: TableName) -> Columns:
+    config = tools.client.tables.get(table)
+    return columns_read(config.to_json(), tools.client.schemas.of_table(config).to_json())
 
 
 def check_not_empty(view: SourceView, params: FileIngestionParams) -> None:

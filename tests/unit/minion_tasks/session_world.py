@@ -17,7 +17,7 @@ from unittest import mock
 
 from controller_client.common.names import TableName
 from controller_client.errors import NotAppliedError
-from controller_client.filestore import FileInfo, FileStore, SourceChangedError
+from controller_client.filestore import FileInfo, SourceChangedError
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.publishing.switch import Switched
 from controller_client.publishing.targets import QuotaExceededError
@@ -26,7 +26,6 @@ from controller_client.zookeeper.cluster_id import cluster_id
 from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError
 from minion_tasks.file_ingestion.engine.minion import NoMinionError
 from minion_tasks.file_ingestion.engine.staging_builder import StagingBuilder
-from minion_tasks.file_ingestion.params.stores import TaskStores
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.ingested import TableContents
 from minion_tasks.file_ingestion.run import cleaning, judging, publish, rejected, resuming, source_view
@@ -34,7 +33,6 @@ from minion_tasks.file_ingestion.run.steps import LockedRun
 from minion_tasks.file_ingestion.run.types import RunReport, RunTools
 from minion_tasks.file_ingestion.session.model import Session
 from minion_tasks.file_ingestion.session.store import SessionStore
-from minion_tasks.sources.folder import FolderSource
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import MemoryPropertyStore
 from tests.unit.minion_tasks.happenings import (
@@ -48,21 +46,11 @@ from tests.unit.minion_tasks.happenings import (
 )
 from tests.unit.minion_tasks.rows_builder import RowsBuilder
 from tests.unit.minion_tasks.samples import TABLE
+from tests.unit.minion_tasks.world_stores import WorldStores
 
 T = TypeVar("T")
 
 _CONFIG = f"/CONFIGS/TABLE/{TABLE}"
-
-
-class WorldStores(TaskStores):
-    """Stores that all are the world."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self.source = FolderSource(world, SOURCE)  # type: ignore[arg-type]
-
-    def staging(self, uri: str) -> FileStore:
-        return self._world  # type: ignore[return-value]
 
 
 class World:
@@ -75,6 +63,9 @@ class World:
         self.behind: dict[str, int] = {}
         """Servers that lack new segments."""
         self.source: dict[str, int] = {}
+        self.is_lakehouse = False
+        self.commits: list[dict[str, FileInfo]] = []
+        """The versions of a lakehouse table that were listed."""
         self.faults: dict[str, str] = {}
         self.versions = count(1)
         self.staged: dict[str, Content] = {}
@@ -107,6 +98,7 @@ class World:
     def _replace_seams(self) -> None:
         for module, name, value in (
             (source_view, "read_contents", lambda *_: self.contents()),
+            (source_view, "_columns", lambda *_: None),
             (publish, "switch", self._switch),
             (publish, "push_one_by_one", self._push_one_by_one),
             (judging, "check_quota", lambda *_: self._check_quota()),
@@ -365,6 +357,8 @@ class World:
     ) -> T:
         """Run a step with the table's lock; see `trigger`."""
         self.clock.advance(3600)
+        if self.is_lakehouse:
+            params = replace(params, input_format="iceberg")
         params = self._params = replace(params, stores=WorldStores(self))
         self.happenings, self._steps = happenings, 0
         self.reads.clear()

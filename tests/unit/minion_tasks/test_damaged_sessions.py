@@ -31,7 +31,8 @@ from tests.unit.memory_zookeeper import MemoryPropertyStore
 from tests.unit.minion_tasks.happenings import STAGING, Happenings, ProcessDiedError, rows_of
 from tests.unit.minion_tasks.life import SYNC
 from tests.unit.minion_tasks.samples import TABLE, file, make_params, make_session, make_store, segment
-from tests.unit.minion_tasks.session_world import World, WorldStores
+from tests.unit.minion_tasks.session_world import World
+from tests.unit.minion_tasks.world_stores import WorldStores
 
 ROOT = sessions_path(TABLE)
 SESSION, GROUP, PAGE = f"{ROOT}/s1", f"{ROOT}/s1/groups/00000", f"{ROOT}/s1/from/00000"
