@@ -50,6 +50,8 @@ logging.getLogger("botocore").setLevel(logging.WARNING)
 
 _FAULTS = (ClientError, BotoCoreError, ResponseParserError, ReplyTooLongError)
 _LONGEST_CODE = 200
+_MOST_EMPTY_PAGES = 1000
+"""How many pages without an object may follow each other, as after mass deletions."""
 _OF_AWS = re.compile(r"https://(?:[a-z0-9-]+\.)+amazonaws\.com(?:\.cn)?(?::443)?/?")
 _NEEDS_KEYS = (
     "set accessKey and secretKey of the endpoint; or, to use the machine's own credentials, set"
@@ -126,8 +128,12 @@ class S3Store:
         """List all objects below a prefix, in pages of 1,000."""
         bucket, prefix = _split(directory_uri.rstrip("/") + "/")
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+        empty_pages = 0
         try:
             for page in pages:
+                empty_pages = 0 if page.get("Contents") else empty_pages + 1
+                if empty_pages > _MOST_EMPTY_PAGES:
+                    raise KeyError("Contents")  # a listing without an end
                 if page["IsTruncated"] and not page["NextContinuationToken"]:
                     raise KeyError("NextContinuationToken")
                 for item in page.get("Contents", ()):

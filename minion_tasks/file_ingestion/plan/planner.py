@@ -7,13 +7,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from controller_client.common.text import visible
-from controller_client.errors import ConflictError
+from controller_client.errors import ConflictError, SourceError
 from controller_client.filestore import FileInfo
 from minion_tasks.file_ingestion.params.patterns import HiddenNames, PathMatcher, path_of
 from minion_tasks.file_ingestion.plan.ingested import TableContents
 from minion_tasks.file_ingestion.session.model import IngestionMode
 
 _LEFT_OUT_NAMED = 3
+_MOST_FILES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,20 @@ def select(
         folder_uri: The source's folder.
         include: The include pattern.
         exclude: The exclude pattern.
+
+    Raises:
+        SourceError: There are too many files.
     """
     taken: dict[str, FileInfo] = {}
     by_patterns, hidden = LeftOut(), LeftOut()
     names = HiddenNames(folder_uri, include)
-    for file in files:
+    for count, file in enumerate(files, 1):
+        if count > _MOST_FILES:
+            # A listing without an end would take all memory.
+            raise SourceError(
+                f"{visible(folder_uri)} lists more than {_MOST_FILES:,} files",
+                remedy="give inputDirURI a folder with fewer; or check the store, if there are fewer",
+            )
         if (include is not None and not include.matches(file.uri)) or (
             exclude is not None and exclude.matches(file.uri)
         ):

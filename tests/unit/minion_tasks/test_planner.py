@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+import itertools
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_client.errors import ConflictError
+from controller_client.errors import ConflictError, SourceError
 from controller_client.filestore import FileInfo
 from minion_tasks.file_ingestion.params.patterns import PathMatcher
+from minion_tasks.file_ingestion.plan import planner
 from minion_tasks.file_ingestion.plan.ingested import TableContents
 from minion_tasks.file_ingestion.plan.planner import (
     LeftOut,
@@ -111,6 +113,13 @@ def test_etags_decide_if_both_have_one_or_else_size_and_time(
     before: FileInfo, now: FileInfo, expected: bool
 ) -> None:
     assert is_same(before, now) is expected
+
+
+def test_a_listing_without_an_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "_MOST_FILES", 1000)
+    endless = (FileInfo(f"{FOLDER}/{number}", 1, 1) for number in itertools.count())
+    with pytest.raises(SourceError, match="lists more than 1,000 files"):
+        select(endless, FOLDER, None, PathMatcher("glob:**"))
 
 
 def test_select_includes_then_excludes_and_counts_excluded_files() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -10,7 +11,7 @@ import pytest
 from botocore.retries import standard
 
 from controller_client.errors import SourceError
-from controller_client.filestore import FileStore, open_store
+from controller_client.filestore import FileStore, open_store, s3
 from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer, truncate
 
 _ECHO = (
@@ -94,6 +95,21 @@ def test_a_page_that_is_no_listing_is_an_error(what: str) -> None:
         with pytest.raises(SourceError, match=re.escape(message)) as caught:
             list(listing)
     assert remedy in str(caught.value.remedy)
+
+
+def test_pages_without_an_end_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(s3, "_MOST_EMPTY_PAGES", 20)
+    numbers = itertools.count()
+
+    def another(_seen: Seen) -> Step:
+        page = _PAGE[: _PAGE.index("<Contents>")].replace(">2<", f">{next(numbers)}<")
+        return answer(200, f"{page}</ListBucketResult>", _XML)
+
+    with ScriptedServer() as server:
+        server.answers = another
+        with pytest.raises(SourceError, match="its reply lacks a valid Contents"):
+            list(_store(server).list("s3://bucket/in/"))
+        assert len(server.requests) == 21
 
 
 @pytest.mark.usefixtures("without_pauses")
