@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from typing import Protocol
 
 from controller_client.common.text import visible
 from controller_client.errors import DataError, SourceError
+
+_LONGEST_NAME_BYTES = 255
 
 
 class SourceChangedError(DataError):
@@ -41,6 +44,15 @@ class FileInfo:
     def shown(self) -> str:
         """The URI for display."""
         return visible(self.uri)
+
+    @property
+    def copy_name(self) -> str:
+        """The name for a local copy: its own, which errors show, if a file here can have it."""
+        name = self.uri.rpartition("/")[2]
+        if name not in ("", ".", "..") and "\0" not in name and len(os.fsencode(name)) <= _LONGEST_NAME_BYTES:
+            return name
+        # Readers take this ending as compression.
+        return "object.gz" if name.endswith(".gz") else "object"
 
 
 class FileStore(Protocol):

@@ -147,7 +147,7 @@ class FsspecStore:
     @contextmanager
     def local_copy(self, file: FileInfo, work_dir: Path) -> Iterator[Path]:
         """Download the file, comparing it before and after with the listing; the copy is deleted."""
-        path = work_dir / ("object.gz" if file.uri.endswith(".gz") else "object")
+        path = work_dir / file.copy_name
         try:
             self._check_unchanged(file)
             self._get(file.uri, path)

@@ -152,8 +152,7 @@ class S3Store:
     def local_copy(self, file: FileInfo, work_dir: Path) -> Iterator[Path]:
         """Download the listed object (If-Match on its ETag), and delete the copy afterwards."""
         bucket, key = _split(file.uri)
-        # Only this extension of the key matters; the rest may not be a valid file name here.
-        path = work_dir / ("object.gz" if key.endswith(".gz") else "object")
+        path = work_dir / file.copy_name
         try:
             _write(self._s3.get_object(Bucket=bucket, Key=key, IfMatch=file.etag or "*"), path)
             came_bytes = path.stat().st_size

@@ -93,11 +93,9 @@ class DeltaSource(LakehouseSource[_File]):
         with pq.ParquetFile(path) as parquet:
             if of_unit.kept is None and selected.are_those_of(parquet.schema_arrow, of_unit.partition):
                 return
-            projected = path.with_name("projected.parquet")
             batches = _kept_rows(parquet, of_unit.kept)
             rows = (selected.project(batch, of_unit.partition) for batch in batches)
-            write_parquet(projected, selected.schema, rows)
-        projected.replace(path)
+            write_parquet(path, selected.schema, rows)
 
     def _load(self, of: SourceVersion | None) -> DeltaTable:
         folder = self._uri

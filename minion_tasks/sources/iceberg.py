@@ -87,9 +87,7 @@ class IcebergSource(LakehouseSource[FileScanTask]):
         deletes = _read_all_delete_files(io, [task])
         batches = scan._record_batches_from_scan_tasks_and_deletes([task], deletes)  # noqa: SLF001
         schema = schema_to_pyarrow(selected, include_field_ids=False)
-        projected = path.with_name("projected.parquet")
-        write_parquet(projected, schema, (batch.cast(schema) for batch in batches))
-        projected.replace(path)
+        write_parquet(path, schema, (batch.cast(schema) for batch in batches))
 
     @cached_property
     def _catalog(self) -> Catalog:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from pyarrow import RecordBatch
 from pyarrow import Schema as ArrowSchema
 
+from controller_client.common.new_file import new_file
 from controller_client.common.redaction import Redactor
 from controller_client.common.text import visible
 from controller_client.errors import PinotPluginError, SourceError
@@ -96,9 +97,9 @@ def changed(file: FileInfo, why: str) -> SourceChangedError:
 
 
 def write_parquet(path: Path, schema: ArrowSchema, batches: Iterable[RecordBatch]) -> None:
-    """Write a unit's rows for the segment builder, which reads the file once."""
+    """Write a unit's rows for the segment builder, which reads the file once, in place of its data file."""
     options: dict[str, Any] = {"compression": "none", "write_statistics": False}
-    with pq.ParquetWriter(path, schema, **options) as writer:
+    with new_file(path) as new, pq.ParquetWriter(new, schema, **options) as writer:
         for batch in batches:
             writer.write_batch(batch)
 
@@ -140,7 +141,8 @@ class LakehouseSource(ABC, Generic[Plan]):
         self, file: FileInfo, version: SourceVersion | None, columns: Columns, work_dir: Path
     ) -> Iterator[Path]:
         """Provide a unit as a Parquet file; see :class:`TaskSource`."""
-        path = work_dir / "unit.parquet"
+        # The ending would be taken as compression.
+        path = work_dir / file.copy_name.removesuffix(".gz")
         try:
             with self._reporting("read"):
                 if version is None:

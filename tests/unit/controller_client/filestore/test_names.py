@@ -9,7 +9,7 @@ import pytest
 
 from controller_client.common.text import visible
 from controller_client.errors import ConfigError
-from controller_client.filestore import SourceChangedError, open_store
+from controller_client.filestore import FileInfo, SourceChangedError, open_store
 from controller_client.filestore.local import LocalStore, local_path
 from controller_client.filestore.s3 import _split
 
@@ -95,3 +95,24 @@ def test_a_host_in_a_file_uri_is_refused() -> None:
 )
 def test_names_are_shown_without_control_characters(text: str, shown: str) -> None:
     assert visible(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("uri", "name"),
+    [
+        ("s3://b/in/a b.csv", "a b.csv"),
+        ("s3://b/in/a.csv.gz", "a.csv.gz"),
+        ("s3://b/in/" + "x" * 255, "x" * 255),
+        ("s3://b/in/" + "ü" * 128, "object"),
+        ("s3://b/in/" + "x" * 253 + ".gz", "object.gz"),
+        ("s3://b/in/..", "object"),
+        ("s3://b/in/.", "object"),
+        ("s3://b/in/", "object"),
+        ("s3://b/in/a\0.csv", "object"),
+    ],
+)
+def test_a_copy_has_the_name_of_its_file_if_it_can(tmp_path: Path, uri: str, name: str) -> None:
+    copied = FileInfo(uri, 1, 1)
+    assert copied.copy_name == name
+    (tmp_path / copied.copy_name).touch()
+    assert os.listdir(tmp_path) == [name]  # noqa: PTH208  # as bytes say
