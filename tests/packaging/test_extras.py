@@ -51,9 +51,12 @@ _AZURE = f"{_FILES}.azure"
 _LIMITED = f"{_FILES}.limited_response"
 _BY_FSSPEC = (f"{_FILES}.fsspec_store", f"{_FILES}.webhdfs", _LIMITED, _AZURE, _GCS)
 
+_DELTA, _ICEBERG = "minion_tasks.sources.delta", "minion_tasks.sources.iceberg"
+_LAKEHOUSES = (_DELTA, _ICEBERG)
+
 _MINION = Promise(
     ("jvm_bridge", "minion_tasks", _FILES),
-    without=_BY_FSSPEC,
+    without=(*_BY_FSSPEC, *_LAKEHOUSES),
     groups=("pinot_plugins.task_executors",),
     commands=("jvm", "minion"),
 )
@@ -85,6 +88,8 @@ PROMISES = {
         ("controller_client.consumption", "key_coordinator", "controller_client.upsert"),
         commands=("coordinator", "upsert"),
     ),
+    "iceberg": Promise(("minion_tasks.sources", _FILES), without=(*_BY_FSSPEC, _DELTA)),
+    "delta": Promise(("minion_tasks.sources", _FILES), without=(*_BY_FSSPEC, _ICEBERG)),
     "minion": _MINION,
     "demo": _MINION,
     "notebook": replace(
@@ -107,12 +112,13 @@ PROMISES = {
             "spark_connectors.read",
             "spark_connectors.write",
         ),
+        without=_LAKEHOUSES,
         commands=("coordinator", "jvm", "minion", "upsert"),
         besides=("pyspark",),
     ),
     "spark": Promise(
         ("controller_client", "jvm_bridge", "minion_tasks", "spark_connectors", "pyspark_pinot"),
-        without=(_POLARS, _PROMPT, *_BY_FSSPEC),
+        without=(_POLARS, _PROMPT, *_BY_FSSPEC, *_LAKEHOUSES),
         groups=(
             "pinot_plugins.task_executors",
             "pinot_plugins.engines",
