@@ -137,7 +137,7 @@ from jvm_bridge.zookeeper_client import configure_java
 start_jvm(max_heap_mb=128)
 configure_java(ZooKeeperAccess.from_env())
 import jpype
-client = jpype.JClass("org.apache.helix.zookeeper.impl.client.ZkClient")({address!r})
+client = jpype.JClass("org.apache.helix.zookeeper.impl.client.ZkClient")({address!r}, 30000, 60000)
 acl = jpype.JClass("org.apache.zookeeper.ZooDefs$Ids").CREATOR_ALL_ACL
 client.createPersistent("/java-{name}", None, acl)
 client.close()
