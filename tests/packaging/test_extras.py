@@ -88,8 +88,11 @@ PROMISES = {
         ("controller_client.consumption", "key_coordinator", "controller_client.upsert"),
         commands=("coordinator", "upsert"),
     ),
-    "iceberg": Promise(("minion_tasks.sources", _FILES), without=(*_BY_FSSPEC, _DELTA)),
-    "delta": Promise(("minion_tasks.sources", _FILES), without=(*_BY_FSSPEC, _ICEBERG)),
+    # What reads lakehouse tables runs where the extra minion is, too.
+    "iceberg": Promise(
+        (_FILES,), without=_BY_FSSPEC, libraries=("pyiceberg.catalog.sql", "pyiceberg.io.pyarrow")
+    ),
+    "delta": Promise((_FILES,), without=_BY_FSSPEC, libraries=("deltalake", "pyarrow.parquet")),
     "minion": _MINION,
     "demo": _MINION,
     "notebook": replace(
@@ -137,6 +140,8 @@ NEEDS_AN_EXTRA = {
     "controller_client.common.arrow_types": ("pyarrow",),
     _S3: ("boto3",),
     **dict.fromkeys(_BY_FSSPEC, ("fsspec",)),
+    _DELTA: ("deltalake",),
+    _ICEBERG: ("pyiceberg",),
     _LIMITED: ("aiohttp",),
     _AZURE: ("adlfs", "aiohttp", "azure"),
     _GCS: ("aiohttp", "gcsfs"),
