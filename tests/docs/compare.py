@@ -20,6 +20,8 @@ _VOLATILE = (
     (re.compile(r"\b[\d,.]+ (ms|s|seconds)\b"), "DURATION"),
     (re.compile(r"^(\w+_(s|bytes)|bytes_\w+)(\s+)[\d.]+$"), r"\1\3NUMBER"),
 )
+# A slow machine prints them at intervals, too.
+_PROGRESS = re.compile(r"[A-Z_]+ .*: [\d,]+/[\d,]+ files")
 _NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 
 
@@ -34,7 +36,7 @@ def difference(shown: Sequence[str], printed: Sequence[str], *, shape: bool = Fa
         shape: Ignore the values of numbers.
     """
     left = [_normal(line, shape) for line in _trimmed(shown)]
-    right = [_normal(line, shape) for line in _trimmed(printed)]
+    right = [_normal(line, shape) for line in _last_of_progress(_trimmed(printed))]
     if _agree(left, right):
         return None
     return "\n".join(["\n  ".join(["the page shows:", *shown]), "\n  ".join(["was printed:", *printed])])
@@ -46,6 +48,16 @@ def _agree(shown: list[str], printed: list[str]) -> bool:
     if shown[0] == ANY_LINES:
         return any(_agree(shown[1:], printed[skipped:]) for skipped in range(len(printed) + 1))
     return bool(printed) and shown[0] == printed[0] and _agree(shown[1:], printed[1:])
+
+
+def _last_of_progress(lines: Sequence[str]) -> list[str]:
+    """Remove lines of progress that another one follows."""
+    following = [*lines[1:], ""]
+    return [
+        line
+        for line, after in zip(lines, following, strict=True)
+        if not (_PROGRESS.fullmatch(line) and _PROGRESS.fullmatch(after))
+    ]
 
 
 def _trimmed(lines: Sequence[str]) -> list[str]:
