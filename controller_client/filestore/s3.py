@@ -92,7 +92,7 @@ class S3Store:
         self._redact = Redactor(properties.get(name, "") for name in ("accessKey", "secretKey"))
         try:
             has_own_keys = "accessKey" in properties
-            self._is_unsigned = endpoint is not None and not has_own_keys and not gets_machine_keys(endpoint)
+            self._is_unsigned = endpoint is not None and goes_unsigned(endpoint, has_own_keys=has_own_keys)
             self._s3: S3Client = _session().client(
                 "s3",
                 region_name=properties.get("region"),
@@ -311,12 +311,19 @@ class _LimitedSession:
         return response
 
 
-def gets_machine_keys(endpoint: str) -> bool:
-    """Whether the machine's credentials are meant for an endpoint: it is AWS's, or the machine names it."""
-    if _OF_AWS.fullmatch(endpoint):
-        return True
+def goes_unsigned(endpoint: str, *, has_own_keys: bool) -> bool:
+    """Whether requests to an endpoint have no keys: it came with none, and the machine's are for others.
+
+    The machine's keys are meant for AWS, and for the endpoint that the machine names.
+
+    Args:
+        endpoint: The address.
+        has_own_keys: Whether its owner gave keys with it.
+    """
+    if has_own_keys or _OF_AWS.fullmatch(endpoint):
+        return False
     named = _session().client("s3", region_name="us-east-1").meta.endpoint_url
-    return may_receive(endpoint, (Origin.of(named),))
+    return not may_receive(endpoint, (Origin.of(named),))
 
 
 @functools.cache

@@ -8,7 +8,6 @@ the table's owner, and a recreated table are differences like any other.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,7 +16,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
+from controller_client.common.parsing import whole_number
 from controller_client.filestore import FileInfo
+from jvm_bridge.input_rules import derived_columns
 
 __all__ = ["Columns", "PinKind", "SourceListing", "SourceVersion", "TaskSource", "VersionPin", "columns_read"]
 
@@ -62,9 +63,6 @@ class PinKind(StrEnum):
     TIME = "time"
 
 
-_ID = re.compile(r"[0-9]{1,19}")
-
-
 @dataclass(frozen=True, slots=True)
 class VersionPin:
     """The version that is read instead of the current one.
@@ -88,7 +86,7 @@ class VersionPin:
         if not colon or not name or word not in list(PinKind):
             raise ValueError("expected branch:NAME, tag:NAME, id:NUMBER or time:2026-11-29T08:00:00Z")
         pin = cls(PinKind(word), name)
-        if pin.kind is PinKind.ID and not _ID.fullmatch(name):
+        if pin.kind is PinKind.ID and whole_number(name) is None:
             raise ValueError("expected id:NUMBER, with the id of a snapshot or the number of a version")
         if pin.kind is PinKind.TIME and pin.time.tzinfo is None:
             raise ValueError("expected a time with an offset from UTC, such as time:2026-11-29T08:00:00Z")
@@ -128,8 +126,8 @@ class TaskSource(Protocol):
     ) -> AbstractContextManager[Path]:
         """Provide a file or unit as a local file for reading; a unit is a Parquet file.
 
-        On leaving the context without an error, the file is checked again, so that what was read is what was
-        listed.
+        What is read is what was listed: a file is checked again on leaving the context without an error, and
+        a unit when it is copied.
 
         Args:
             file: As listed.
@@ -151,17 +149,8 @@ def columns_read(table_config: Mapping[str, Any], schema: Mapping[str, Any]) -> 
         schema: The schema as a document.
     """
     ingestion = table_config.get("ingestionConfig") or {}
-    derives = (
-        "transformConfigs",
-        "filterConfig",
-        "complexTypeConfig",
-        "aggregationConfigs",
-        "enrichmentConfigs",
-    )
+    derives = any(ingestion.get(key) for key in ("filterConfig", "complexTypeConfig", "enrichmentConfigs"))
+    if derives or schema.get("timeFieldSpec") or derived_columns(table_config, schema):
+        return None
     lists = ("dimensionFieldSpecs", "metricFieldSpecs", "dateTimeFieldSpecs")
-    specs = [spec for name in lists for spec in schema.get(name) or ()]
-    if schema.get("timeFieldSpec") or any(ingestion.get(key) for key in derives):
-        return None
-    if any(spec.get("transformFunction") or spec["name"].endswith(("__KEYS", "__VALUES")) for spec in specs):
-        return None
-    return frozenset(spec["name"] for spec in specs)
+    return frozenset(spec["name"] for name in lists for spec in schema.get(name) or ())

@@ -23,7 +23,7 @@ from controller_client.filestore.local import path_in
 from controller_client.filestore.operator_folders import OperatorFolders
 from minion_tasks.sources.base import Columns, PinKind, SourceVersion, VersionPin
 from minion_tasks.sources.delta_columns import DeltaColumns
-from minion_tasks.sources.units import KeptListings, LakehouseSource, Units, changed, digest, write_parquet
+from minion_tasks.sources.units import KeptListings, LakehouseSource, Units, check_size, digest, write_parquet
 
 __all__ = ["DeltaSource"]
 
@@ -78,18 +78,16 @@ class DeltaSource(LakehouseSource[_File]):
 
     def _units(self, columns: Columns, version: SourceVersion | None) -> Units[_File]:
         self._opened = self._load(version)
-        return self._units_of(self._opened, columns)
+        return self._units_of(self._opened, _columns(self._opened, columns))
 
     def _copy(self, file: FileInfo, version: SourceVersion, columns: Columns, path: Path) -> None:
         if self._opened is None or self._opened.version() != int(version.id):
             self._opened = self._load(version)
         table = self._opened
-        of_unit = self._units_of(table, columns).plan(file)
-        self._store.download(of_unit.uri, path)
-        size_bytes = path.stat().st_size
-        if size_bytes != file.size_bytes:
-            raise changed(file, f"has {size_bytes:,} bytes, and {file.size_bytes:,} by the table's log")
         selected = _columns(table, columns)
+        of_unit = self._units_of(table, selected).plan(file)
+        self._store.download(of_unit.uri, path)
+        check_size(file, path, "the table's log")
         with pq.ParquetFile(path) as parquet:
             if of_unit.kept is None and selected.are_those_of(parquet.schema_arrow, of_unit.partition):
                 return
@@ -110,8 +108,8 @@ class DeltaSource(LakehouseSource[_File]):
             table.load_as_version(pin.time)
         return table
 
-    def _units_of(self, table: DeltaTable, columns: Columns) -> Units[_File]:
-        projection = digest(_columns(table, columns).identity)
+    def _units_of(self, table: DeltaTable, selected: DeltaColumns) -> Units[_File]:
+        projection = digest(selected.identity)
         key = (self._uri, table.metadata().id, table.version(), projection)
         return _LISTINGS.get(key, lambda: self._plan(table, projection))
 
@@ -207,10 +205,9 @@ def _storage_options(properties: Mapping[str, str]) -> dict[str, str]:
         return options
     if endpoint.startswith("http:"):
         options["AWS_ALLOW_HTTP"] = "true"
-    if "accessKey" not in properties:
-        # boto3 takes 200 ms to import.
-        from controller_client.filestore.s3 import gets_machine_keys
+    # boto3 takes 200 ms to import.
+    from controller_client.filestore.s3 import goes_unsigned
 
-        if not gets_machine_keys(endpoint):
-            options["AWS_SKIP_SIGNATURE"] = "true"
+    if goes_unsigned(endpoint, has_own_keys="accessKey" in properties):
+        options["AWS_SKIP_SIGNATURE"] = "true"
     return options

@@ -30,7 +30,15 @@ from controller_client.filestore import FileInfo
 from minion_tasks.sources.base import Columns, PinKind, SourceVersion, VersionPin
 from minion_tasks.sources.iceberg_catalog import load_table, open_catalog
 from minion_tasks.sources.iceberg_properties import IcebergTable, secret_values
-from minion_tasks.sources.units import KeptListings, LakehouseSource, Units, changed, digest, write_parquet
+from minion_tasks.sources.units import (
+    KeptListings,
+    LakehouseSource,
+    Units,
+    changed,
+    check_size,
+    digest,
+    write_parquet,
+)
 
 __all__ = ["IcebergSource"]
 
@@ -57,13 +65,12 @@ class IcebergSource(LakehouseSource[FileScanTask]):
     def _units(self, columns: Columns, version: SourceVersion | None) -> Units[FileScanTask] | None:
         self._opened = load_table(self._catalog, self._named.name, self._properties)
         snapshot = self._snapshot() if version is None else self._snapshot_of(version)
-        return None if snapshot is None else self._units_of(snapshot, self._schema(snapshot), columns)
+        return None if snapshot is None else self._units_of(snapshot, self._selected(snapshot, columns))
 
     def _copy(self, file: FileInfo, version: SourceVersion, columns: Columns, path: Path) -> None:
         snapshot = self._snapshot_of(version)
-        schema = self._schema(snapshot)
-        task = self._units_of(snapshot, schema, columns).plan(file)
-        selected = _selected(schema, columns)
+        selected = self._selected(snapshot, columns)
+        task = self._units_of(snapshot, selected).plan(file)
         try:
             self._download(task, file, path)
             if not task.delete_files and _is_as_selected(path, self._table, selected, columns):
@@ -75,9 +82,7 @@ class IcebergSource(LakehouseSource[FileScanTask]):
     def _download(self, task: FileScanTask, file: FileInfo, path: Path) -> None:
         with self._table.io.new_input(task.file.file_path).open() as source, path.open("wb") as target:
             shutil.copyfileobj(source, target, 1 << 20)
-        size_bytes = path.stat().st_size
-        if size_bytes != file.size_bytes:
-            raise changed(file, f"has {size_bytes:,} bytes, and {file.size_bytes:,} by the table's metadata")
+        check_size(file, path, "the table's metadata")
 
     def _project(self, task: FileScanTask, selected: Schema, path: Path) -> None:
         """Write the rows that are not deleted, with the table's names and types."""
@@ -137,14 +142,19 @@ class IcebergSource(LakehouseSource[FileScanTask]):
             return table.schema()
         return table.schemas()[snapshot.schema_id]
 
-    def _units_of(self, snapshot: Snapshot, schema: Schema, columns: Columns) -> Units[FileScanTask]:
-        table, selected = self._table, _selected(schema, columns)
-        projection = [
-            (field.name, field.field_id, str(field.field_type), field.initial_default)
-            for field in sorted(selected.fields, key=lambda field: field.name)
-        ]
-        key = (self._uri, str(table.metadata.table_uuid), snapshot.snapshot_id, digest(projection))
-        return _LISTINGS.get(key, lambda: self._plan(snapshot, digest(projection)))
+    def _selected(self, snapshot: Snapshot, columns: Columns) -> Schema:
+        """Return the fields that the Pinot table reads."""
+        schema = self._schema(snapshot)
+        names = [field.name for field in schema.fields if columns is None or field.name in columns]
+        return schema.select(*names) if names else Schema()
+
+    def _units_of(self, snapshot: Snapshot, selected: Schema) -> Units[FileScanTask]:
+        fields = sorted(selected.fields, key=lambda field: field.name)
+        projection = digest(
+            [(field.name, field.field_id, str(field.field_type), field.initial_default) for field in fields]
+        )
+        key = (self._uri, str(self._table.metadata.table_uuid), snapshot.snapshot_id, projection)
+        return _LISTINGS.get(key, lambda: self._plan(snapshot, projection))
 
     def _plan(self, snapshot: Snapshot, projection: str) -> Units[FileScanTask]:
         files: dict[str, FileInfo] = {}
@@ -180,12 +190,6 @@ class IcebergSource(LakehouseSource[FileScanTask]):
                 remedy="compact the table (in Spark: CALL catalog.system.rewrite_data_files)",
             )
         return None
-
-
-def _selected(schema: Schema, columns: Columns) -> Schema:
-    """Return the fields that the Pinot table reads."""
-    names = [field.name for field in schema.fields if columns is None or field.name in columns]
-    return schema.select(*names) if names else Schema()
 
 
 def _is_as_selected(path: Path, table: Table, selected: Schema, columns: Columns) -> bool:

@@ -162,12 +162,13 @@ def _of_catalog(session: requests.Session) -> _CatalogSession:
 def _unsigned_if_elsewhere(properties: Mapping[str, str]) -> dict[str, str]:
     """Keep this machine's own keys from an address that neither AWS nor the operator has named."""
     endpoint = properties.get("s3.endpoint")
-    if endpoint is None or "s3.access-key-id" in properties:
+    if endpoint is None:
         return dict(properties)
     # boto3 takes 200 ms to import.
-    from controller_client.filestore.s3 import gets_machine_keys
+    from controller_client.filestore.s3 import goes_unsigned
 
-    return dict(properties) if gets_machine_keys(endpoint) else {**properties, "s3.anonymous": "true"}
+    is_unsigned = goes_unsigned(endpoint, has_own_keys="s3.access-key-id" in properties)
+    return {**properties, "s3.anonymous": "true"} if is_unsigned else dict(properties)
 
 
 class _FileIO(PyArrowFileIO):

@@ -12,7 +12,7 @@ from controller_client.errors import ConfigError
 
 __all__ = ["FROM_SERVER", "STORE_GROUPS", "IcebergTable", "check_properties", "secret_values"]
 
-SCHEME = "iceberg"
+_SCHEME = "iceberg"
 
 _S3 = (
     *("s3.endpoint", "s3.access-key-id", "s3.secret-access-key", "s3.session-token", "s3.region"),
@@ -65,7 +65,7 @@ class IcebergTable:
         scheme, _, rest = uri.partition("://")
         catalog, _, table = rest.rstrip("/").partition("/")
         name = tuple(table.split("."))
-        if scheme.lower() != SCHEME or not catalog or len(name) < 2 or not all(name) or "/" in table:
+        if scheme.lower() != _SCHEME or not catalog or len(name) < 2 or not all(name) or "/" in table:
             raise ConfigError(
                 f"inputDirURI does not name an Iceberg table: {visible(uri)}",
                 expected="iceberg://CATALOG/NAMESPACE.TABLE, e.g. iceberg://prod/sales.orders",

@@ -24,7 +24,7 @@ from controller_client.errors import PinotPluginError, SourceError
 from controller_client.filestore import FileInfo, SourceChangedError
 from minion_tasks.sources.base import Columns, SourceListing, SourceVersion
 
-__all__ = ["KeptListings", "LakehouseSource", "Units", "changed", "digest", "write_parquet"]
+__all__ = ["KeptListings", "LakehouseSource", "Units", "changed", "check_size", "digest", "write_parquet"]
 
 Plan = TypeVar("Plan")
 
@@ -94,6 +94,22 @@ def changed(file: FileInfo, why: str) -> SourceChangedError:
     return SourceChangedError(
         f"{file.shown} {why}", remedy="run the task again; it will read the current version"
     )
+
+
+def check_size(file: FileInfo, path: Path, recorded_in: str) -> None:
+    """Refuse a copy of a data file whose size is not the recorded one.
+
+    Args:
+        file: The unit, as listed.
+        path: The copy.
+        recorded_in: What has the size, for the error.
+
+    Raises:
+        SourceChangedError: The size differs.
+    """
+    size_bytes = path.stat().st_size
+    if size_bytes != file.size_bytes:
+        raise changed(file, f"has {size_bytes:,} bytes, and {file.size_bytes:,} by {recorded_in}")
 
 
 def write_parquet(path: Path, schema: ArrowSchema, batches: Iterable[RecordBatch]) -> None:
