@@ -106,6 +106,8 @@ class DeltaSource(LakehouseSource[_File]):
         table = DeltaTable(folder, version=version, storage_options=_storage_options(self._properties))
         if of is None and pin is not None and pin.kind is PinKind.TIME:
             table.load_as_version(pin.time)
+            if _committed_ms(table) > pin.time.timestamp() * 1000:
+                raise self._has_no(pin)  # delta-rs reads the first version instead
         return table
 
     def _units_of(self, table: DeltaTable, selected: DeltaColumns) -> Units[_File]:
@@ -133,8 +135,7 @@ class DeltaSource(LakehouseSource[_File]):
                 f"the Delta table {self._uri} has a deletion vector of a file that its version does not have",
                 where=visible(next(iter(kept))),
             )
-        (commit,) = table.history(1)
-        version = SourceVersion(str(table.version()), int(commit["timestamp"]))
+        version = SourceVersion(str(table.version()), _committed_ms(table))
         return Units(version, dict(sorted(files.items())), plans, rows)
 
     def _uri_of(self, path: str) -> str:
@@ -154,12 +155,20 @@ class DeltaSource(LakehouseSource[_File]):
                 remedy="check inputDirURI, or name the format of the files in inputFormat",
             )
         if self._pin is not None and "version" in str(error).lower():
-            return SourceError(
-                f"the Delta table {self._uri} does not have {self._pin}",
-                expected="a version whose log and files were not cleaned up",
-                remedy="correct sourceVersion, or remove it to follow the table",
-            )
+            return self._has_no(self._pin)
         return None
+
+    def _has_no(self, pin: VersionPin) -> SourceError:
+        return SourceError(
+            f"the Delta table {self._uri} does not have {pin}",
+            expected="a version whose log and files were not cleaned up",
+            remedy="correct sourceVersion, or remove it to follow the table",
+        )
+
+
+def _committed_ms(table: DeltaTable) -> int:
+    # Of an earlier version, delta-rs also returns the later commits: newest first, numbered from this one on.
+    return int(table.history(1)[-1]["timestamp"])
 
 
 def _columns(table: DeltaTable, columns: Columns) -> DeltaColumns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -20,8 +20,10 @@ from pyroaring import BitMap
 
 from controller_client.errors import SourceError
 from controller_client.filestore import SourceChangedError, open_store
+from minion_tasks.sources import delta
 from minion_tasks.sources.base import VersionPin
 from minion_tasks.sources.delta import DeltaSource
+from minion_tasks.sources.units import KeptListings
 from tests.unit.minion_tasks.sources.lakehouse import Follower, rows_of
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,6 +55,12 @@ class Lakehouse:
         write_deltalake(
             self.folder, pa.table(columns), mode=mode, partition_by=["city", "day"], schema_mode="merge"
         )
+
+
+@pytest.fixture
+def another_process(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Forget what this process has listed."""
+    return lambda: monkeypatch.setattr(delta, "_LISTINGS", KeptListings())
 
 
 @pytest.fixture
@@ -109,11 +117,14 @@ def test_a_column_that_the_table_does_not_read_changes_no_unit(lakehouse: Lakeho
     assert follower.reads == 3
 
 
-def test_a_version_stays_as_it_was_listed(lakehouse: Lakehouse, tmp_path: Path) -> None:
+def test_a_version_stays_as_it_was_listed(
+    lakehouse: Lakehouse, another_process: Callable[[], None], tmp_path: Path
+) -> None:
     lakehouse.write([0])
     listing = lakehouse.source().list(None)
     (unit,) = listing.files
     lakehouse.write([7], mode="overwrite")
+    another_process()
     with lakehouse.source().local_copy(unit, listing.version, None, tmp_path) as path:
         assert pq.read_table(path).column("k").to_pylist() == [0]
     assert list(lakehouse.source().list(None, listing.version).files) == [unit]
@@ -125,16 +136,19 @@ def test_a_version_stays_as_it_was_listed(lakehouse: Lakehouse, tmp_path: Path) 
         pass
 
 
-def test_pins(lakehouse: Lakehouse) -> None:
+def test_pins(lakehouse: Lakehouse, another_process: Callable[[], None]) -> None:
     lakehouse.write([0])
     first = lakehouse.source().list(None).version
     assert first is not None
     lakehouse.write([1])
+    another_process()
     at = datetime.fromtimestamp(first.committed_ms / 1000, UTC).isoformat()
     for pin in ("id:0", f"time:{at}"):
         assert lakehouse.source(pin).list(None).version == first
     with pytest.raises(SourceError, match="does not have id:7"):
         lakehouse.source("id:7").list(None)
+    with pytest.raises(SourceError, match="does not have time:2000-01-01"):
+        lakehouse.source("time:2000-01-01T00:00:00Z").list(None)
 
 
 def test_a_recreated_table_is_another_one(lakehouse: Lakehouse, follower: Follower) -> None:
