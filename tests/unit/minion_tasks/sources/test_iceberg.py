@@ -20,8 +20,10 @@ from pyiceberg.types import LongType, StringType
 
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore import SourceChangedError
+from minion_tasks.sources import iceberg
 from minion_tasks.sources.base import Columns, SourceVersion, VersionPin
 from minion_tasks.sources.iceberg import IcebergSource
+from minion_tasks.sources.units import KeptListings
 from tests.unit.minion_tasks.sources.lakehouse import Follower, rows_of
 
 # What the writer of the tables says.
@@ -173,13 +175,16 @@ def test_a_file_that_is_not_the_one_of_the_metadata_is_not_read(lakehouse: Lakeh
         pass
 
 
-def test_a_version_stays_as_it_was_listed(lakehouse: Lakehouse, follower: Follower, tmp_path: Path) -> None:
+def test_a_version_stays_as_it_was_listed(
+    lakehouse: Lakehouse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     lakehouse.append([1])
     source = lakehouse.source()
     listing = source.list(None)
     (unit,) = listing.files
     lakehouse.table.overwrite(pa.table({"k": [2]}, schema=pa.schema([("k", pa.int32())])))
     # Another process reads it, after the commit.
+    monkeypatch.setattr(iceberg, "_LISTINGS", KeptListings())
     with lakehouse.source().local_copy(unit, listing.version, None, tmp_path) as path:
         assert pq.read_table(path).column("k").to_pylist() == [1]
     assert lakehouse.source().list(None, listing.version).version == listing.version
