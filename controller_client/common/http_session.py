@@ -19,18 +19,18 @@ def only_in_address(request: requests.PreparedRequest) -> requests.PreparedReque
 
 
 class HttpSession(requests.Session):
-    """A session without credentials of netrc, and without proxies that could read credentials.
+    """A session without credentials of netrc, and without proxies that could read what is sent.
 
     An https address is reached through the proxy in ``HTTPS_PROXY`` or ``ALL_PROXY``, unless ``NO_PROXY``
-    exempts it: the proxy only passes on what is encrypted. A request with credentials to an http address is
-    sent directly.
+    exempts it: the proxy only passes on what is encrypted. An http address is reached directly: bodies have
+    secrets too, for example a new user's password.
     """
 
     def __init__(self) -> None:
         super().__init__()
         # Without any, requests would search netrc, whose entry "default" fits every host.
         self.auth = only_in_address
-        self.mount("http://", _ReadableByProxy())
+        self.mount("http://", _Direct())
 
     def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
         """Send no credentials to another host on a redirect, including those in netrc for it."""
@@ -39,8 +39,7 @@ class HttpSession(requests.Session):
             prepared_request.headers.pop("Authorization", None)
 
 
-class _ReadableByProxy(HTTPAdapter):
+class _Direct(HTTPAdapter):
     def send(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
-        if "Authorization" in request.headers:
-            options["proxies"] = {}
+        options["proxies"] = {}
         return super().send(request, *arguments, **options)

@@ -22,7 +22,6 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 from pyiceberg.table import Table
-from requests.adapters import HTTPAdapter
 
 from controller_client.common.http_session import HttpSession
 from controller_client.common.reply_limits import reply_limits
@@ -132,20 +131,8 @@ class _Rest(RestCatalog):
         return super()._response_to_table(identifier_tuple, table_response)
 
 
-class _Direct(HTTPAdapter):
-    """Sends nothing to a proxy, which could read it: a request for a token has the secret in its body."""
-
-    def send(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
-        options["proxies"] = {}
-        return super().send(request, *arguments, **options)
-
-
 class _CatalogSession(HttpSession):
     """Waits for no reply without an end, and reads none without a limit."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.mount("http://", _Direct())
 
     def request(self, *arguments: Any, **options: Any) -> requests.Response:
         options["timeout"] = (_CONNECT_S, _READ_S)

@@ -155,7 +155,6 @@ def _opened(
         if seen.target.endswith("/cluster/info")
         else {"pinotConfig": {"controller.zk.str": server.address}},
     )
-    network.proxy.answers = network.plain.answers  # without credentials, a controller is reached through it
     with suppress(PinotPluginError):
         _OPENERS[opener](network, server.address if is_named else None, access)
     return any(b"hush" in request for request in server.received)
@@ -254,19 +253,19 @@ def test_an_endpoint_for_google_gets_the_key_beside_it_and_none_of_this_machine(
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(of_machine))
     bucket = Bucket()
     bucket.put("in/a", b"1")
-    network.foreign.answers = network.proxy.answers = lambda seen: (
+    network.foreign.answers = lambda seen: (
         answer(200, _TOKEN) if seen.target.endswith("/token") else bucket.respond(seen)
     )
     own = json.dumps(_service_account(f"{network.foreign.url}/token"))
     properties = {"endpoint": network.foreign.url, **({"gcpKey": own} if has_own_key else {})}
     assert [file.uri for file in open_store("gs://bucket/in", properties).list("gs://bucket/in")]
-    requests = [*network.foreign.requests, *network.proxy.requests]
+    requests = network.foreign.requests
     sent = {credentials_of(seen) for seen in requests if not seen.target.endswith("/token")}
     assert sent == {"Bearer of-its-own-key" if has_own_key else None}
     # The key's author names who issues its tokens, who would get what netrc has for every host.
     of_issuer = [credentials_of(seen) for seen in requests if seen.target.endswith("/token")]
     assert of_issuer == ([None] if has_own_key else [])
-    assert network.plain.requests == []
+    assert network.plain.requests == network.proxy.requests == []
 
 
 _PAGE_OF_AZURE = (
