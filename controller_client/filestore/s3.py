@@ -67,6 +67,8 @@ _DOCUMENTS = {
     ),
 }
 _IS_ERROR = re.compile(rb"(<\?[^<>]*\?>)?\s*<Error>.*</Error>\s*\Z", re.DOTALL)
+# Without any, boto asks the service of the instance for keys as soon as it creates a client.
+_UNUSED_KEYS = ("unused", "unused")
 _OVERLOADED = {"SlowDown", "RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequests"}
 _MISSING = {"404", "NoSuchKey", "NotFound"}
 # The last is versitygw's response to an unknown access key.
@@ -93,12 +95,14 @@ class S3Store:
         try:
             has_own_keys = "accessKey" in properties
             self._is_unsigned = endpoint is not None and goes_unsigned(endpoint, has_own_keys=has_own_keys)
+            own = (properties.get("accessKey"), properties.get("secretKey"))
+            access_key, secret_key = _UNUSED_KEYS if self._is_unsigned else own
             self._s3: S3Client = _session().client(
                 "s3",
                 region_name=properties.get("region"),
                 endpoint_url=endpoint,
-                aws_access_key_id=properties.get("accessKey"),
-                aws_secret_access_key=properties.get("secretKey"),
+                aws_access_key_id=access_key,
+                aws_secret_access_key=secret_key,
                 config=Config(
                     retries={"mode": "standard", "max_attempts": 5},
                     connect_timeout=5,
@@ -322,7 +326,11 @@ def goes_unsigned(endpoint: str, *, has_own_keys: bool) -> bool:
     """
     if has_own_keys or _OF_AWS.fullmatch(endpoint):
         return False
-    named = _session().client("s3", region_name="us-east-1").meta.endpoint_url
+    key, secret = _UNUSED_KEYS
+    client = _session().client(
+        "s3", region_name="us-east-1", aws_access_key_id=key, aws_secret_access_key=secret
+    )
+    named = client.meta.endpoint_url
     return not may_receive(endpoint, (Origin.of(named),))
 
 

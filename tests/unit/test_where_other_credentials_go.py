@@ -228,6 +228,19 @@ def test_the_keys_of_this_machine_go_only_to_the_endpoint_that_it_names(
     assert network.proxy.requests == []
 
 
+def test_a_store_of_others_is_opened_without_looking_for_the_keys_of_this_machine(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(s3, "_session", functools.cache(s3._session.__wrapped__))
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_EC2_METADATA_DISABLED"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_METADATA_SERVICE_NUM_ATTEMPTS", "1")
+    network.plain.answers = lambda _seen: answer(200, _EMPTY, _XML)
+    store = open_store("s3://bucket/in", {"endpoint": network.plain.url, "region": "r"})
+    assert list(store.list("s3://bucket/in")) == []
+    assert network.proxy.requests == []
+
+
 def _service_account(token_uri: str) -> dict[str, str]:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
