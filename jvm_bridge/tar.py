@@ -13,13 +13,9 @@ from typing import IO, Any
 
 from isal import igzip
 
-from controller_client.errors import DataError
-from controller_client.segment_tar.writer import write_files, write_tar
+from controller_client.segment_tar.writer import write_metadata_tar, write_tar
 
-__all__ = ["METADATA_FILES", "create_metadata_tar", "create_tar"]
-
-METADATA_FILES = ("creation.meta", "metadata.properties")
-"""The files of a metadata push, from which the controller creates the segment's znode."""
+__all__ = ["create_metadata_tar", "create_tar"]
 
 _COMPRESSION_LEVEL = 1
 _GzipFile: Callable[..., AbstractContextManager[Any]] = (
@@ -41,21 +37,13 @@ def create_tar(folder: Path, tar_path: Path) -> int:
 
 
 def create_metadata_tar(folder: Path, tar_path: Path) -> int:
-    """Write the tar.gz of a metadata push: the segment's folder with only :data:`METADATA_FILES`.
+    """Write the tar.gz of a segment's metadata push; see :func:`write_metadata_tar`.
 
     Args:
-        folder: The segment's folder (version 1 or 3).
+        folder: The segment's folder.
         tar_path: Path that ends in ``.tar.gz``; the file appears only when it is complete.
-
-    Returns:
-        The size of the tar in bytes.
     """
-    paths = {path.name: path for path in folder.rglob("*") if path.name in METADATA_FILES and path.is_file()}
-    missing = [name for name in METADATA_FILES if name not in paths]
-    if missing:
-        raise DataError(f"the folder is not a segment: it lacks {', '.join(missing)}", where=str(folder))
-    files = [(name, paths[name]) for name in METADATA_FILES]
-    return write_files(_checked(tar_path), folder.name, files, _isal)
+    return write_metadata_tar(_checked(tar_path), folder, _isal)
 
 
 def _isal(file: IO[bytes]) -> AbstractContextManager[Any]:

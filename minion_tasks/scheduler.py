@@ -23,8 +23,7 @@ from controller_client.errors import FormatVersionError, LeaseLostError, LockHel
 from controller_client.monitoring import Monitoring
 from controller_client.monitoring.catalogue import SCHEDULER
 from controller_client.zookeeper import Alone, Turn
-from minion_tasks.file_ingestion.checks.judgement import ChecksFailedError
-from minion_tasks.file_ingestion.run.types import NotBegunError, RunReport
+from minion_tasks.file_ingestion.run.types import HeldError, NotBegunError, RunReport
 from minion_tasks.scheduler_metrics import SchedulerMetrics
 
 logger = logging.getLogger(__name__)
@@ -229,13 +228,16 @@ class Scheduler:
             logger.info("%s: still waiting: %s", name, error)
             self._metrics.run_ended(name, None)
             again = True
+        except HeldError as error:
+            logger.info("%s: not run: %s", name, error)
+            self._metrics.run_failed(name, error)
         except FormatVersionError as error:
             # Every trigger fails like this until this process is upgraded; the metrics count each one.
             log_skipped(logger, error)
             self._metrics.run_failed(name)
         except PinotPluginError as error:
             logger.error("%s: run failed: %s", name, error)
-            self._metrics.run_failed(name, by_checks=isinstance(error, ChecksFailedError))
+            self._metrics.run_failed(name, error)
         except Exception:
             logger.exception("%s: run failed with an unexpected error", name)
             self._metrics.run_failed(name)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from controller_client.clock import Clock
 from controller_client.common.names import TableName
 from controller_client.errors import PinotPluginError
 from controller_client.monitoring import Monitoring, catalogue, forget_tables, label_sets, replace_values
-from minion_tasks.file_ingestion.run.types import RunOutcome, RunReport
+from minion_tasks.file_ingestion.checks.judgement import ChecksFailedError
+from minion_tasks.file_ingestion.run.types import HeldError, RunOutcome, RunReport
 from minion_tasks.file_ingestion.session.model import Session, SessionState
 
 __all__ = ["SchedulerMetrics"]
 
-_FAILED, _REJECTED = "failed", "rejected"
+_FAILED, _REJECTED, _HELD = "failed", "rejected", "held"
+_OUTCOMES: Mapping[type[PinotPluginError], str] = {ChecksFailedError: _REJECTED, HeldError: _HELD}
 _ROUND_BOUND_S = 120.0
 """A round takes moments; only ZooKeeper can delay it, until its time-out."""
 
@@ -109,16 +111,18 @@ class SchedulerMetrics:
             self._rows.labels(table).inc(report.rows)
             self._segments.labels(table).inc(report.segments)
 
-    def run_failed(self, table: TableName, *, by_checks: bool = False) -> None:
+    def run_failed(self, table: TableName, error: PinotPluginError | None = None) -> None:
         """Record that a run has failed; its session stays open if it is kept.
 
         Args:
             table: Table name with type.
-            by_checks: Whether what it has staged does not pass the checks.
+            error: Why, if it is an error of this project. That a table was rolled back is no failure.
         """
         self._run_is_over(table)
-        self._runs.labels(table, _REJECTED if by_checks else _FAILED).inc()
-        self._in_a_row.labels(table).inc()
+        outcome = next((name for kind, name in _OUTCOMES.items() if isinstance(error, kind)), _FAILED)
+        self._runs.labels(table, outcome).inc()
+        if outcome is not _HELD:
+            self._in_a_row.labels(table).inc()
 
     def _run_is_over(self, table: TableName) -> None:
         self._run_time.labels(table).inc(self._clock.now() - self._began_s.pop(table, self._clock.now()))

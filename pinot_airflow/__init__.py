@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pinot_airflow.applying import PinotApplyOperator
     from pinot_airflow.hook import PinotHook
-    from pinot_airflow.ingestion import PinotFileIngestionOperator
+    from pinot_airflow.ingestion import PinotFileIngestionOperator, PinotRollbackOperator
     from pinot_airflow.names import write_id
     from pinot_airflow.paused_group import pinot_paused
     from pinot_airflow.pausing import PinotPauseOperator, PinotResumeOperator
@@ -31,6 +31,7 @@ __all__ = [
     "PinotOffsetsSensor",
     "PinotPauseOperator",
     "PinotResumeOperator",
+    "PinotRollbackOperator",
     "PinotSensor",
     "PinotUpsertSensor",
     "PinotWriteSensor",
@@ -44,6 +45,7 @@ _HOME = {
     "PinotHook": "hook",
     "PinotPauseOperator": "pausing",
     "PinotResumeOperator": "pausing",
+    "PinotRollbackOperator": "ingestion",
     "pinot_paused": "paused_group",
     "write_id": "names",
 }

@@ -1,10 +1,11 @@
-"""The operator that runs FileIngestionTask."""
+"""The operators of FileIngestionTask: run it, or return to an earlier version of its table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from minion_tasks.file_ingestion.run.rollback import roll_back
 from minion_tasks.file_ingestion.run.stepped import begin_run, end_run, stop_run
 from minion_tasks.file_ingestion.run.types import RunOutcome, RunReport
 from pinot_airflow.access import PinotAccess
@@ -14,7 +15,7 @@ from pinot_airflow.names import task_name
 from pinot_airflow.operator import PinotOperator
 from pinot_airflow.run_tools import run_tools
 
-__all__ = ["PinotFileIngestionOperator"]
+__all__ = ["PinotFileIngestionOperator", "PinotRollbackOperator"]
 
 _COUNTS = ("retry_count", "files", "rows", "segments", "replaced", "bytes_read")
 
@@ -94,6 +95,40 @@ class PinotFileIngestionOperator(PinotOperator):
         return end_run(
             run_tools(access), self.table, task_name(context), session_id, lock_wait_s=self.lock_wait_s
         )
+
+
+class PinotRollbackOperator(PinotOperator):
+    """Returns a table to an earlier version, in one step; its task does not run until it may follow again.
+
+    A try after a killed one finishes what that began, and does nothing if the table is at the version.
+
+    Returns a record as :class:`PinotFileIngestionOperator` does.
+
+    Args:
+        table: With or without ``_OFFLINE``; its task must have ``keepVersions``.
+        version: The session that made the version, e.g. from the record of an earlier run.
+        lock_wait_s: As for :class:`PinotFileIngestionOperator`.
+        kwargs: As for :class:`PinotOperator`.
+    """
+
+    template_fields: ClassVar[Sequence[str]] = ("table", "version")
+
+    def __init__(self, *, table: str, version: str, lock_wait_s: float = 120.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.table = table
+        self.version = version
+        self.lock_wait_s = lock_wait_s
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Return to the version.
+
+        Raises:
+            NotFoundError: There is no such version, or segments of it are no longer kept.
+        """
+        with self.access(context) as access:
+            return _record(
+                roll_back(run_tools(access), self.table, self.version, lock_wait_s=self.lock_wait_s)
+            )
 
 
 def _record(report: RunReport) -> dict[str, Any]:

@@ -108,7 +108,8 @@ UNSCHEDULABLE_TABLES = _gauge(
 RUNS = _counter(
     "ingestion_runs",
     "runs",
-    "Finished runs: switched, switch_finished, nothing_new, rejected (by the checks), or failed.",
+    "Finished runs: switched, switch_finished, nothing_new, rejected (by the checks), held (the table was"
+    " rolled back), or failed.",
     (SCHEDULER,),
     "table",
     "outcome",

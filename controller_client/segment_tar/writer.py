@@ -10,8 +10,13 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from controller_client.common.new_file import new_file
+from controller_client.errors import DataError
+from controller_client.segment_tar.layout import CREATION_META, PROPERTIES
 
-__all__ = ["write_files", "write_tar"]
+__all__ = ["METADATA_FILES", "write_files", "write_metadata_tar", "write_tar"]
+
+METADATA_FILES = (CREATION_META, PROPERTIES)
+"""The files of a metadata push, from which the controller creates the segment's znode."""
 
 _COPY_BYTES = 1 << 20
 
@@ -73,6 +78,24 @@ def write_files(
                 with path.open("rb") as source:
                     tar.addfile(entry, source)
         return new.stat().st_size
+
+
+def write_metadata_tar(tar_path: Path, folder: Path, open_gzip: OpenGzip = _zlib) -> int:
+    """Write the tar.gz of a metadata push: a segment's folder with only :data:`METADATA_FILES`.
+
+    Args:
+        tar_path: The tar; it appears, or is replaced, only when it is complete.
+        folder: The segment's folder (version 1 or 3); its name is the segment's name.
+        open_gzip: Opens the compressor.
+
+    Returns:
+        The size of the tar in bytes.
+    """
+    paths = {path.name: path for path in folder.rglob("*") if path.name in METADATA_FILES and path.is_file()}
+    missing = [name for name in METADATA_FILES if name not in paths]
+    if missing:
+        raise DataError(f"the folder is not a segment: it lacks {', '.join(missing)}", where=str(folder))
+    return write_files(tar_path, folder.name, [(name, paths[name]) for name in METADATA_FILES], open_gzip)
 
 
 def _folders(files: list[tuple[str, Path]]) -> list[str]:

@@ -28,6 +28,7 @@ from pinotctl.commands.task_rejected import discard, publish
 from pinotctl.commands.task_report import show_report
 from pinotctl.commands.task_session import session
 from pinotctl.commands.task_tools import run_tools, show_progress
+from pinotctl.commands.task_versions import follow, rollback, versions
 from pinotctl.context import CliContext, pass_cli
 from pinotctl.named_arguments import table_argument
 from pinotctl.options import (
@@ -48,7 +49,7 @@ def task() -> None:
     """Register and run FileIngestionTask, and inspect its sessions."""
 
 
-for _command in (session, plan, purge, publish, discard):
+for _command in (session, plan, purge, publish, discard, versions, rollback, follow):
     task.add_command(_command)
 
 

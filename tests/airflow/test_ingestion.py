@@ -177,3 +177,23 @@ def test_a_killed_worker_costs_a_try_and_no_row(
     assert (returned["rows"], returned["files"]) == (300, 3)
     assert SessionStore(store, table.with_type).ids() == [returned["session"]]
     assert_serves(table, 300)
+
+
+def test_a_table_is_rolled_back(
+    airflow: Airflow, ingestion_table: IngestionTable, shared_folder: Path
+) -> None:
+    table = ingestion_table.create().register(shared_folder, "csv", keepVersions="2")
+    write_numbers(shared_folder, "0.csv", 0, 100)
+    first = table.run().report["session"]
+    write_numbers(shared_folder, "1.csv", 100, 100)
+    table.run()
+    assert_serves(table, 200)
+    run = airflow.run("roll_back", table=table.name, version=first)
+    assert run.wait() == "success"
+    assert run.returned("roll_back")["outcome"] == "rolled_back"
+    assert_serves(table, 100)
+    tries = run.task("roll_back")["try_number"]
+    run.clear("roll_back")
+    wait_for(lambda: run.task("roll_back")["try_number"] > tries, "another try")
+    assert run.wait() == "success"
+    assert run.returned("roll_back")["outcome"] == "done_before"

@@ -25,6 +25,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/queries.md": (FIRST,),
     "docs/file-ingestion.md": (FIRST,),
     "docs/checks.md": (FIRST,),
+    "docs/rollback.md": (FIRST,),
     "docs/lakehouse.md": (FIRST,),
     "docs/spark.md": (FIRST,),
     README: (FIRST,),

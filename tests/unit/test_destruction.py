@@ -65,6 +65,7 @@ SWEEP = "test_a_sweep_refuses_the_store_of_another_cluster"
 REPAIR = "test_a_repair_refuses_the_store_of_another_cluster"
 STAGING = "test_staging_folders_of_another_cluster_are_not_deleted"
 STATES = "test_states_of_another_cluster_are_not_deleted"
+KEPT = "test_kept_segments_of_another_cluster_are_not_deleted"
 RECORDS = "test_records_of_another_cluster_in_the_same_zookeeper_are_not_deleted"
 
 REASONS: Mapping[str, str] = {
@@ -130,8 +131,10 @@ REASONS: Mapping[str, str] = {
     "minion_tasks/file_ingestion/run/cleaning.py::Cleaning.delete_staging": STAGING,
     "minion_tasks/file_ingestion/run/fired.py::FiredTriggers._read": RECORDS,
     "minion_tasks/file_ingestion/run/purge.py::purge": CONTROLLER,
+    "minion_tasks/file_ingestion/session/store.py::SessionStore.forget_before": RECORDS,
     "minion_tasks/file_ingestion/session/store.py::SessionStore.prune": RECORDS,
     "minion_tasks/file_ingestion/session/store.py::SessionStore._delete_if_present": RECORDS,
+    "minion_tasks/file_ingestion/versions/kept.py::KeptSegments.collect": KEPT,
     "spark_connectors/read/task.py::ReadTask._fetched": MACHINE,
     "spark_connectors/upsert/checkpoint.py::Checkpoint.remove": OWN,
     "spark_connectors/write/commit.py::_undo_killed_writes": CONTROLLER,
@@ -318,6 +321,20 @@ def test_staging_folders_of_another_cluster_are_not_deleted(how: str, tmp_path: 
     assert other.staged.exists()
 
 
+def test_kept_segments_of_another_cluster_are_not_deleted(tmp_path: Path) -> None:
+    with ControllerClient(ControllerConfig("http://127.0.0.1:9")) as client:
+        one, other = (Ingestion(tmp_path, client, memory_store()[0]) for _ in range(2))
+        kept = [
+            Path(each.cleaning.staging.kept_uri.removeprefix("file://"), "s.7.tar.gz")
+            for each in (one, other)
+        ]
+        for path in kept:
+            path.parent.mkdir(parents=True)
+            path.touch()
+        one.cleaning.kept.collect(())
+    assert [path.exists() for path in kept] == [False, True]
+
+
 def test_states_of_another_cluster_are_not_deleted(tmp_path: Path) -> None:
     own, foreign = cluster_id(memory_store()[0]), cluster_id(memory_store()[0])
     current, left, kept = new_folder(own), new_folder(own), new_folder(foreign)
@@ -333,7 +350,8 @@ def _upsert_folder(store: PropertyStore) -> str:
 
 ZOOKEEPER: Mapping[str, Callable[[PropertyStore], object]] = {
     "a session": lambda store: SessionStore(store, OFFLINE).delete("s1"),
-    "old sessions": lambda store: SessionStore(store, OFFLINE).prune(keep=1),
+    "old sessions": lambda store: SessionStore(store, OFFLINE).prune(),
+    "sessions before another": lambda store: SessionStore(store, OFFLINE).forget_before("s2"),
     "a damaged trigger": lambda store: FiredTriggers(store, FakeClock(), "me").claim(OFFLINE, 1.0),
     "upsert records": lambda store: _forget(store, _upsert_folder(store)),
     "a server's record": lambda store: forget_server(store, TABLE, "Server_a_1"),
@@ -348,7 +366,7 @@ ZOOKEEPER: Mapping[str, Callable[[PropertyStore], object]] = {
 def test_records_of_another_cluster_in_the_same_zookeeper_are_not_deleted(what: str) -> None:
     """The other cluster has all the same records, below its own name."""
     store, zookeeper = memory_store()
-    for session_id in ("s1", "s2"):
+    for session_id in ("s1", "s2", "s3"):
         SessionStore(store, OFFLINE).create(make_session(session_id))
     properties = (plugin_path(TABLE, "plan"), segment_path(TABLE, NAME), fired_path(OFFLINE))
     upsert = (server_path(store, TABLE, "Server_a_1"), f"{_upsert_folder(store)}/drop")

@@ -11,6 +11,9 @@ from controller_client.publishing.staged_segment import STAGING_FOLDER
 from minion_tasks.file_ingestion.params.patterns import path_of
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 
+_KEPT = "kept"
+"""Beside the folders of tables, whose names end with their types."""
+
 
 def staging_root(params: FileIngestionParams, client: ControllerClient) -> str:
     """Return the folder in which sessions stage their segments, those of other clusters included.
@@ -68,6 +71,11 @@ class TableStaging:
     def session_uri(self, session_id: str) -> str:
         """Return a session's own folder."""
         return f"{self.uri}/{session_id}"
+
+    @property
+    def kept_uri(self) -> str:
+        """The folder of the replaced segments that versions of the table need."""
+        return f"{self.root}/{self.cluster_id}/{_KEPT}/{self.table}"
 
     def earlier_session_uri(self, session_id: str) -> str:
         """Return a session's own folder if release 0.1 started it: without the cluster's id."""

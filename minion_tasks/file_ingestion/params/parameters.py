@@ -214,6 +214,13 @@ PARAMETERS: tuple[Parameter, ...] = (
         "How long replaced segments are kept before a run purges them: 30m, 4h, 1d.",
     ),
     Parameter(
+        "keepVersions",
+        count,
+        "1",
+        "How many versions of the table `pinotctl task rollback` can return to, including the current one."
+        " Needs a consistent push.",
+    ),
+    Parameter(
         "engine",
         one_of(*ENGINES),
         "minion",

@@ -58,6 +58,7 @@ class FileIngestionParams:
         one_to_one: Whether each file is one segment.
         max_retries: How many triggers may resume a session after its first.
         allow_empty: Whether a source without files may empty the table.
+        keep_versions: How many versions of the table are kept, including the current one.
         min_replicas: How many replicas of a new segment must be online; None: all.
         max_tasks: Maximum number of subtasks; None: no limit.
         engine: One of `ENGINES`.
@@ -88,6 +89,7 @@ class FileIngestionParams:
     max_segment_rows: int
     skip_unreadable: bool
     purge_after_s: int
+    keep_versions: int
     names: SegmentNames
     engine: str
     task_timeout_s: int
@@ -166,6 +168,7 @@ class FileIngestionParams:
             max_segment_rows=values["maxNumRecordsPerSegment"],
             skip_unreadable=values["skipFileIfFailToInitReader"],
             purge_after_s=values["replacedSegmentsRetentionPeriod"],
+            keep_versions=values["keepVersions"],
             names=SegmentNames.from_configs(_with_prefix(configs, naming.PREFIX)),
             engine=values["engine"],
             task_timeout_s=values["taskTimeoutSeconds"],
@@ -237,6 +240,8 @@ def _check_together(configs: Mapping[str, str], values: Mapping[str, Any]) -> No
             "allowEmptySource has no effect in append and update mode, which never remove rows",
             expected="enableSync or consistentPushSwapEnabled set to true",
         )
+    if values["keepVersions"] > 1:
+        _check_versions(values, is_atomic=swap or push or values["enableAtomicUpload"])
     if "inputEncoding" in configs and values["inputFormat"] not in ("csv", "json"):
         raise ConfigError(
             f"inputEncoding does not apply to {values['inputFormat']} files, whose text is always UTF-8",
@@ -256,6 +261,19 @@ def _check_together(configs: Mapping[str, str], values: Mapping[str, Any]) -> No
                 f"{key} does not apply to sync mode, in which each file becomes one segment",
                 remedy="remove it, or set enableSync to false",
             )
+
+
+def _check_versions(values: Mapping[str, Any], *, is_atomic: bool) -> None:
+    if not is_atomic:
+        raise ConfigError(
+            "keepVersions requires that a run changes the table in one step",
+            expected="consistentPushEnabled or consistentPushSwapEnabled set to true",
+        )
+    if values["clearConsistentPushState"]:
+        raise ConfigError(
+            "clearConsistentPushState deletes the sessions that versions need",
+            remedy="remove it, or keepVersions",
+        )
 
 
 def _check_lakehouse(configs: Mapping[str, str], values: Mapping[str, Any]) -> None:

@@ -1,18 +1,23 @@
-"""A table's trigger: the run, its steps, its report, the end of a rejected session, and the cleanup."""
+"""A table's trigger: the run, its steps, its report, rejected sessions, earlier versions, and the cleanup."""
 
 from minion_tasks.file_ingestion.checks.judgement import ChecksFailedError
 from minion_tasks.file_ingestion.run.rejected import discard_rejected, publish_rejected
+from minion_tasks.file_ingestion.run.rollback import follow, roll_back, table_versions
 from minion_tasks.file_ingestion.run.trigger import run_scheduled, run_task
-from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport, RunTools
+from minion_tasks.file_ingestion.run.types import FilesFailedError, HeldError, RunOutcome, RunReport, RunTools
 
 __all__ = [
     "ChecksFailedError",
     "FilesFailedError",
+    "HeldError",
     "RunOutcome",
     "RunReport",
     "RunTools",
     "discard_rejected",
+    "follow",
     "publish_rejected",
+    "roll_back",
     "run_scheduled",
     "run_task",
+    "table_versions",
 ]

@@ -1,9 +1,14 @@
-"""Discards sessions (abandoned, cleared, reverted, damaged), and deletes staged and replaced segments."""
+"""Discards sessions (abandoned, cleared, reverted, damaged), and deletes staged and replaced segments.
+
+What earlier versions of the table need is kept.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from contextlib import suppress
+from functools import cached_property
 
 from controller_client.common.names import TableName
 from controller_client.errors import PinotPluginError, SourceError
@@ -17,6 +22,8 @@ from minion_tasks.file_ingestion.run.resuming import is_entry_of, switch_abandon
 from minion_tasks.file_ingestion.run.types import RunTools
 from minion_tasks.file_ingestion.session.model import Session, SessionState, abandon
 from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
+from minion_tasks.file_ingestion.versions.catalogue import needed_segments
+from minion_tasks.file_ingestion.versions.kept import KeptSegments, PublishedSegments
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +48,7 @@ class Cleaning:
         if session.task_name is not None:
             self._tools.engine.cancel(session.task_name)
         self.delete_staging(session.session_id, session.staging_uri)
-        self._sessions.prune()
+        self._sessions.prune(self._params.keep_versions)
 
     def abandon_if_undone(self, session: Session) -> bool:
         """Discard a session in SWITCH if it can no longer be finished; return whether it was discarded."""
@@ -53,8 +60,32 @@ class Cleaning:
     def after(self, session: Session) -> None:
         """Delete what a completed session no longer needs."""
         self.delete_staging(session.session_id, session.staging_uri)
-        self._sessions.prune()
+        self._sessions.prune(self._params.keep_versions)
         self.purge()
+        try:
+            self.kept.collect(needed_segments(self._sessions, self._params.keep_versions))
+        except PinotPluginError as error:
+            logger.warning("segments that no version needs could not be deleted: %s", error)
+
+    @cached_property
+    def kept(self) -> KeptSegments:
+        """The replaced segments that versions of the table need."""
+        uri = self.staging.kept_uri
+        return KeptSegments(self._params.stores.staging(uri), uri)
+
+    def keep(self, replaced: Collection[str]) -> None:
+        """Keep the segments that a session is about to replace, if versions are kept.
+
+        Raises:
+            NotFoundError: The deep store has no good copy of one of them.
+            SourceError: A store does not answer.
+        """
+        if self._params.keep_versions > 1 and replaced:
+            uri = self.staging.kept_uri
+            store = self._params.stores.staging(uri)
+            self.kept.keep(
+                replaced, PublishedSegments(self._tools.client, self._tools.store, self._table, uri, store)
+            )
 
     def sweep(self) -> None:
         """Delete what ended sessions have left behind: staged and replaced segments, old sessions."""
@@ -67,7 +98,7 @@ class Cleaning:
             if swept:
                 logger.info("%d leftover files deleted from %s", swept, uri)
         self._sweep_earlier()
-        self._sessions.prune()
+        self._sessions.prune(self._params.keep_versions)
         self.purge()
 
     def _sweep_earlier(self) -> None:
@@ -102,6 +133,10 @@ class Cleaning:
         session had ended.
         """
         logger.warning("%s: %s; session discarded", self._table, error.message)
+        if self._params.keep_versions > 1:
+            # It is unknown what it changed, which would have to be undone as well.
+            logger.warning("%s: there is no return to versions before it", self._table)
+            self._sessions.forget_before(error.session_id)
         self._delete(error.session_id, None)
         self.delete_staging(error.session_id)
 

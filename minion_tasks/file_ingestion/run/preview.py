@@ -24,9 +24,14 @@ from minion_tasks.file_ingestion.plan.planner import is_same, share_out
 from minion_tasks.file_ingestion.plan.reconcile import reconcile_group
 from minion_tasks.file_ingestion.plan.write import cut
 from minion_tasks.file_ingestion.run.publish import Publication
-from minion_tasks.file_ingestion.run.resuming import abandon_reason, is_entry_of, switch_abandon_reason
+from minion_tasks.file_ingestion.run.resuming import (
+    abandon_reason,
+    check_not_held,
+    is_entry_of,
+    switch_abandon_reason,
+)
 from minion_tasks.file_ingestion.run.source_view import SourceView, check_not_empty, check_room, view_source
-from minion_tasks.file_ingestion.run.types import RunTools
+from minion_tasks.file_ingestion.run.types import HeldError, RunTools
 from minion_tasks.file_ingestion.session.model import SETTLED, FileGroup, FileStatus, Session, SessionState
 from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
 
@@ -50,6 +55,8 @@ class FirstAction(StrEnum):
     """Judge the last session, which does not pass the checks, once more."""
     DISCARD = "discard"
     """Discard the last session and start over."""
+    REFUSE = "refuse"
+    """Do nothing, since the table was rolled back."""
     BEGIN = "begin"
     """Start a new session, since none is open."""
 
@@ -61,7 +68,7 @@ class NextTrigger:
     Attributes:
         action: What it does first.
         session: The last session; None if there is none, all are cleared, or its record is damaged.
-        reason: Why the session is discarded.
+        reason: Why the session is discarded, or the trigger refused.
     """
 
     action: FirstAction
@@ -81,6 +88,8 @@ class NextTrigger:
             return "finishes the switch; no file is read again"
         if self.action is FirstAction.DISCARD:
             return f"starts over: {self.reason}"
+        if self.action is FirstAction.REFUSE:
+            return f"does nothing, since {self.reason}; after 'pinotctl task follow', it {_COMPARES}"
         if self.action is FirstAction.JUDGE:
             return "checks what is staged once more; if the source has changed, it reads what is new first"
         if self.action is FirstAction.BEGIN or self.session is None:
@@ -115,6 +124,10 @@ def _by_the_last_session(
 ) -> NextTrigger:
     latest = sessions.latest()
     if latest is None or not latest.is_open:
+        try:
+            check_not_held(sessions)
+        except HeldError as error:
+            return NextTrigger(FirstAction.REFUSE, latest, error.message)
         return NextTrigger(FirstAction.BEGIN, latest)
     if latest.state is SessionState.SWITCH:
         reason = switch_abandon_reason(client, sessions, latest)

@@ -7,12 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
 from controller_client.filestore import FileStore
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.publishing.switch import push_one_by_one, switch
 from controller_client.zookeeper import PropertyStore
+from minion_tasks.file_ingestion.plan.planner import LeftOut
+from minion_tasks.file_ingestion.run.source_view import SourceView
+from minion_tasks.file_ingestion.run.types import RunOutcome, RunReport
 from minion_tasks.file_ingestion.session.column_notes import ColumnCount, DifferingColumn
-from minion_tasks.file_ingestion.session.model import FileStatus, Session
+from minion_tasks.file_ingestion.session.model import FileStatus, IngestionMode, Session
 from minion_tasks.file_ingestion.session.store import SessionStore
 
 logger = logging.getLogger(__name__)
@@ -121,3 +125,48 @@ def publish(
             min_replicas=min_replicas,
         )
     publication.replaced, publication.behind = switched.replaced, switched.behind
+
+
+def report_of(
+    table: TableName,
+    mode: IngestionMode,
+    outcome: RunOutcome,
+    session: Session | None,
+    publication: Publication | None,
+    view: SourceView | None,
+    times: tuple[float, float],
+) -> RunReport:
+    """Return the report of a run.
+
+    Args:
+        table: Name with type.
+        mode: How the run changes the table.
+        outcome: How it ended.
+        session: Its session; None: it had none.
+        publication: What it published; None: nothing.
+        view: What it saw of the source; None: it did not look.
+        times: Seconds until everything was staged, and of the switch.
+    """
+    segments = publication.segments if publication is not None else ()
+    return RunReport(
+        table=table,
+        outcome=outcome,
+        mode=mode,
+        session_id=session.session_id if session else None,
+        retry_count=session.retry_count if session else 0,
+        files=session.files if session else 0,
+        rows=sum(segment.rows for segment in segments),
+        segments=len(segments),
+        replaced=publication.replaced if publication is not None else 0,
+        behind=session.behind if session else (),
+        bytes_read=session.total_bytes if session else 0,
+        staging_s=times[0],
+        switch_s=times[1],
+        by_patterns=view.by_patterns if view is not None else LeftOut(),
+        hidden=view.hidden if view is not None else LeftOut(),
+        columns=publication.columns if publication is not None else (),
+        changed=view.left_as_they_are if view is not None else (),
+        skipped=publication.skipped if publication is not None else (),
+        source_version=session.source_version if session else view.version if view else None,
+        fallback_reasons=tuple(sorted({s.fallback_reason for s in segments if s.fallback_reason})),
+    )

@@ -114,6 +114,7 @@ class RejectedRun(LockedRun):
         self._check_fits(session, replaced)
         publication = Publication.of(self._sessions, session)
         check_room_to_publish(self._tools, session, publication, replaced)
+        self._cleaning.keep(replaced)
         saved = SavedSession(self._sessions, session)
         accepted = f"accepted by {self._tools.owner}: {session.message}"
         moved = move(session, SessionState.SWITCH, self._tools.now_ms)

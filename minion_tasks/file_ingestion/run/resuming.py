@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
+
 from controller_client.client import ControllerClient
 from controller_client.publishing.switch import was_reverted
 from controller_client.rest.lineage import LineageEntry
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.run.publish import Publication
+from minion_tasks.file_ingestion.run.types import HeldError
 from minion_tasks.file_ingestion.session.model import Session, SessionState
 from minion_tasks.file_ingestion.session.naming import is_session_id
 from minion_tasks.file_ingestion.session.store import SessionStore
+from minion_tasks.file_ingestion.versions.catalogue import read_versions
 
 
 def abandon_reason(session: Session, params: FileIngestionParams, sessions: SessionStore) -> str | None:
@@ -32,12 +36,30 @@ def unfit_reason(session: Session, params: FileIngestionParams, sessions: Sessio
     """Explain why an open session before SWITCH cannot be resumed, whatever its retries; None if it can."""
     if session.state is SessionState.INIT:
         return "its plan was not finished"
+    if session.restores is not None:
+        return f"its return to version {session.restores} was interrupted"
     if sessions.is_of_dropped_table(session):
         return "its table was dropped"
     began_with = (session.mode, session.atomic, session.source)
     if began_with != (params.mode, params.atomic, params.input_dir_uri):
         return "the task's configuration has changed since it started"
     return None
+
+
+def check_not_held(sessions: SessionStore) -> None:
+    """Raise an error if the table was rolled back, and nobody has said yet that the task continues.
+
+    Raises:
+        HeldError: That is the case.
+    """
+    for session in read_versions(sessions, 1):
+        if session.held:
+            table = shlex.quote(session.table)
+            raise HeldError(
+                f"{session.table} was rolled back to version {session.restores} by {session.owner}",
+                expected="a table that follows its source",
+                remedy=f"to have the task follow the source again: 'pinotctl task follow {table}'",
+            )
 
 
 def switch_abandon_reason(client: ControllerClient, sessions: SessionStore, session: Session) -> str | None:

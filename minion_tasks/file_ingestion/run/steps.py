@@ -13,14 +13,14 @@ from controller_client.filestore import FileInfo
 from controller_client.zookeeper import TableLock
 from minion_tasks.file_ingestion.engine.minion import NoMinionError
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
-from minion_tasks.file_ingestion.plan.planner import LeftOut, share_out
+from minion_tasks.file_ingestion.plan.planner import share_out
 from minion_tasks.file_ingestion.plan.reconcile import reconcile_group
 from minion_tasks.file_ingestion.plan.write import SavedSession, write_groups
 from minion_tasks.file_ingestion.run.cleaning import Cleaning
 from minion_tasks.file_ingestion.run.failures import failures_of, files_failed, others_published, summary
 from minion_tasks.file_ingestion.run.judging import check_room_to_publish, judge, rejection
-from minion_tasks.file_ingestion.run.publish import Publication, publish
-from minion_tasks.file_ingestion.run.resuming import abandon_reason
+from minion_tasks.file_ingestion.run.publish import Publication, publish, report_of
+from minion_tasks.file_ingestion.run.resuming import abandon_reason, check_not_held
 from minion_tasks.file_ingestion.run.source_view import SourceView, check_not_empty, check_room, view_source
 from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport, RunTools
 from minion_tasks.file_ingestion.session.model import Session, SessionState, move
@@ -111,6 +111,7 @@ class LockedRun:
 
     def _start(self) -> RunReport:
         """Start a new session for what differs, and run it to its end."""
+        check_not_held(self._sessions)
         view = self._view()
         if view.plan.is_nothing:
             logger.info("%s: nothing new in %s", self._table, self._params.input_dir_uri)
@@ -122,11 +123,23 @@ class LockedRun:
 
     def _create(self, view: SourceView, slots: int) -> Session:
         """Write the session and its plan; the session leaves INIT only when the plan is complete."""
+        session = self._new_session(view.version)
+        session = self._write_groups(session, view.plan.to_read, slots, view.in_place)
+        logger.info(
+            "session %s of %s: %d files in %d groups",
+            session.session_id,
+            self._table,
+            session.files,
+            session.groups,
+        )
+        return self._sessions.save(move(session, SessionState.IN_PROGRESS, self._tools.now_ms))
+
+    def _new_session(self, version: SourceVersion | None, restores: str | None = None) -> Session:
         latest = self._sessions.latest()
         # Keeps ids in the order of sessions even if this machine's clock is behind another's.
         now = max(self._tools.now_ms, latest.created_ms + 1 if latest is not None else 0)
         session_id = new_session_id(now)
-        session = self._sessions.create(
+        return self._sessions.create(
             Session(
                 session_id=session_id,
                 table=self._table,
@@ -140,14 +153,11 @@ class LockedRun:
                 staging_uri=self._cleaning.staging.session_uri(session_id),
                 attempts_ms=(now,),
                 request=self._request,
-                source_version=view.version,
+                source_version=version,
+                restores=restores,
+                held=restores is not None,
             )
         )
-        session = self._write_groups(session, view.plan.to_read, slots, view.in_place)
-        logger.info(
-            "session %s of %s: %d files in %d groups", session_id, self._table, session.files, session.groups
-        )
-        return self._sessions.save(move(session, SessionState.IN_PROGRESS, self._tools.now_ms))
 
     def _resume(self, session: Session, view: SourceView | None = None) -> RunReport:
         """Resume a session in which files failed or whose run was killed: a retry."""
@@ -250,6 +260,8 @@ class LockedRun:
         check_room_to_publish(self._tools, session, publication, replaced)
         pages = self._sessions.write_from(session.session_id, replaced)
         reasons = judge(self._tools, self._params, session, publication, replaced, view.contents)
+        if not reasons:
+            self._cleaning.keep(replaced)
         state = SessionState.REJECTED if reasons else SessionState.SWITCH
         moved = move(session, state, self._tools.now_ms)
         message = summary(reasons) if reasons else message
@@ -331,7 +343,11 @@ class LockedRun:
                     logger.info("session %s is in its switch; the next run finishes it", session.session_id)
                 elif saved.session.state is SessionState.REJECTED:
                     logger.info("session %s is rejected; it stays staged", session.session_id)
-                elif session.atomic and session.retry_count < self._params.max_retries:
+                elif (
+                    session.atomic
+                    and session.restores is None
+                    and session.retry_count < self._params.max_retries
+                ):
                     saved.save(replace(saved.session, message=reason, updated_ms=self._tools.now_ms))
                     if not isinstance(error, FilesFailedError) and saved.session.task_name is not None:
                         self._tools.engine.cancel(saved.session.task_name)
@@ -369,26 +385,5 @@ class LockedRun:
         view: SourceView | None,
         switch_s: float = 0.0,
     ) -> RunReport:
-        segments = publication.segments if publication is not None else ()
-        return RunReport(
-            table=self._table,
-            outcome=outcome,
-            mode=self._params.mode,
-            session_id=session.session_id if session else None,
-            retry_count=session.retry_count if session else 0,
-            files=session.files if session else 0,
-            rows=sum(segment.rows for segment in segments),
-            segments=len(segments),
-            replaced=publication.replaced if publication is not None else 0,
-            behind=session.behind if session else (),
-            bytes_read=session.total_bytes if session else 0,
-            staging_s=self._staging_s,
-            switch_s=switch_s,
-            by_patterns=view.by_patterns if view is not None else LeftOut(),
-            hidden=view.hidden if view is not None else LeftOut(),
-            columns=publication.columns if publication is not None else (),
-            changed=view.left_as_they_are if view is not None else (),
-            skipped=publication.skipped if publication is not None else (),
-            source_version=session.source_version if session else view.version if view else None,
-            fallback_reasons=tuple(sorted({s.fallback_reason for s in segments if s.fallback_reason})),
-        )
+        times = (self._staging_s, switch_s)
+        return report_of(self._table, self._params.mode, outcome, session, publication, view, times)

@@ -9,7 +9,7 @@ from controller_client.client import ControllerClient
 from controller_client.clock import Clock
 from controller_client.common.names import TableName
 from controller_client.common.text import WordEnum
-from controller_client.errors import InputError, NotAppliedError
+from controller_client.errors import ConflictError, InputError, NotAppliedError
 from controller_client.zookeeper import PropertyStore, TableLock, process_name
 from minion_tasks.file_ingestion.engine.minion import Engine
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
@@ -28,6 +28,10 @@ class NotBegunError(NotAppliedError):
     """A scheduled run could not begin, since the cluster does not answer; its trigger has not been fired."""
 
 
+class HeldError(ConflictError):
+    """The table was rolled back, and its task does not follow the source until somebody says so."""
+
+
 class RunOutcome(WordEnum):
     """How a run ended successfully."""
 
@@ -35,6 +39,8 @@ class RunOutcome(WordEnum):
     SWITCH_FINISHED = "switch_finished"
     """The run finished the switch of an earlier run."""
     NOTHING_NEW = "nothing_new"
+    ROLLED_BACK = "rolled_back"
+    """The table has returned to an earlier version."""
     BEGUN = "begun"
     """The run's subtasks are submitted; the caller watches them and then ends the run."""
     DONE_BEFORE = "done_before"

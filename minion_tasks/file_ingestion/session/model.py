@@ -182,6 +182,8 @@ class Session:
         message: The last error.
         request: Name of the request that started it, which is the same for each try; None if it has none.
         source_version: The version of a lakehouse table that its last attempt reads; None for a folder.
+        restores: The session whose version it returns to; None: it reads a source.
+        held: No run starts after it until somebody says that the task follows its source again.
         version: Version of its znode, for compare-and-set.
         unknown: Fields of its record that this release does not know; they are preserved.
     """
@@ -210,6 +212,8 @@ class Session:
     message: str | None = None
     request: str | None = None
     source_version: SourceVersion | None = None
+    restores: str | None = None
+    held: bool = False
     version: int = -1
     unknown: Mapping[str, str] = field(default_factory=dict, hash=False)
 

@@ -82,6 +82,8 @@ def session_record(session: Session) -> ZNRecord:
         "sourceVersion": json.dumps(dataclasses.astuple(session.source_version))
         if session.source_version
         else None,
+        "restores": session.restores,
+        "held": "true" if session.held else None,
     }
     written = {key: value for key, value in fields.items() if value is not None}
     return ZNRecord(session.session_id, with_unknown(SESSION_FORMAT.stamp(written), session.unknown, ()))
@@ -100,6 +102,8 @@ _SESSION_FIELDS = frozenset(
             "request",
             "serversBehind",
             "sourceVersion",
+            "restores",
+            "held",
         ),
     }
 )
@@ -139,6 +143,8 @@ def session_from(
         message=fields.get("message"),
         request=fields.get("request"),
         source_version=_source_version(fields.get("sourceVersion")),
+        restores=fields.get("restores"),
+        held=_BOOLEANS[fields.get("held", "false")],
         version=version,
         unknown={key: value for key, value in fields.items() if key not in _SESSION_FIELDS},
     )

@@ -21,7 +21,7 @@ from controller_client.common.names import TableName
 from controller_client.errors import DataError, NotFoundError
 from controller_client.helix.table_config import table_config_path
 from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord
-from minion_tasks.file_ingestion.session.model import FileGroup, Session
+from minion_tasks.file_ingestion.session.model import FileGroup, Session, SessionState
 from minion_tasks.file_ingestion.session.records import (
     UNREADABLE,
     group_from,
@@ -34,6 +34,7 @@ from minion_tasks.file_ingestion.session.records import (
 
 _GROUPS_PAGE = 50
 _FROM_PAGE = 5000
+_NEWEST = 2
 
 
 def sessions_path(table: TableName) -> str:
@@ -201,10 +202,32 @@ class SessionStore:
         """Delete a session with all its records."""
         self._delete_if_present(f"{self._root}/{session_id}", recursive=True)
 
-    def prune(self, keep: int = 2) -> None:
-        """Delete all but the newest sessions."""
-        for session_id in self.ids()[:-keep]:
-            self.delete(session_id)
+    def prune(self, versions: int = 1) -> None:
+        """Delete all sessions but the newest two, and those that made the table's last versions.
+
+        Before a damaged session there are no versions, since it is unknown what it changed.
+        """
+        ids = self.ids()
+        kept = set(ids[-_NEWEST:])
+        for session_id in reversed(ids):
+            if versions == 0:
+                break
+            try:
+                is_done = self.load(session_id).state is SessionState.DONE
+            except (DamagedSessionError, NotFoundError):
+                break
+            if is_done:
+                versions -= 1
+                kept.add(session_id)
+        for session_id in ids:
+            if session_id not in kept:
+                self.delete(session_id)
+
+    def forget_before(self, session_id: str) -> None:
+        """Delete all sessions that are older than a session, the oldest first."""
+        for earlier in self.ids():
+            if earlier < session_id:
+                self.delete(earlier)
 
     def _delete_if_present(self, path: str, *, recursive: bool = False) -> None:
         with contextlib.suppress(NotFoundError):

@@ -25,6 +25,7 @@ from pinot_airflow import (
     PinotHook,
     PinotOffsetsSensor,
     PinotPauseOperator,
+    PinotRollbackOperator,
     PinotUpsertSensor,
     PinotWriteSensor,
     pinot_paused,
@@ -123,6 +124,9 @@ with DAG("ingest", schedule=None, params={"table": "none", "dies": ""}, default_
         dies="{{ params.dies }}",
         poll_interval_s=1,
     )
+
+with DAG("roll_back", schedule=None, params={"table": "none", "version": ""}, default_args=AT_ONCE):
+    PinotRollbackOperator(task_id="roll_back", table="{{ params.table }}", version="{{ params.version }}")
 
 with DAG(
     "ingest_stopped",

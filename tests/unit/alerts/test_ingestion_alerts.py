@@ -14,7 +14,7 @@ from jvm_bridge.minion.subtask_metrics import SubtaskMetrics
 from minion_tasks.file_ingestion.checks.judgement import ChecksFailedError
 from minion_tasks.file_ingestion.engine.executor import FileMetrics
 from minion_tasks.file_ingestion.engine.staging_builder import BuiltUnit
-from minion_tasks.file_ingestion.run.types import RunReport
+from minion_tasks.file_ingestion.run.types import HeldError, RunReport
 from minion_tasks.scheduler_metrics import SchedulerMetrics
 from pinotctl.commands.queue_waiting import publish_subtasks
 from tests.unit.alerts.promtool import Prometheus, samples, scraped, serve
@@ -58,6 +58,15 @@ def test_a_run_that_is_rejected_by_the_checks(monitoring: Monitoring, prometheus
     serve(monitoring, prometheus, lambda _: {A: "10"}, run, minutes=15)
     assert f'ingestion_runs_total{{outcome="rejected",table="{A}"}} 1.0\n' in monitoring.text()
     prometheus.expect("PushRejected", before={5: ()})
+
+
+def test_a_table_that_was_rolled_back_is_no_failure(monitoring: Monitoring, prometheus: Prometheus) -> None:
+    def run(_table: TableName) -> RunReport | None:
+        raise HeldError("it was rolled back")
+
+    serve(monitoring, prometheus, lambda _: {A: "10"}, run, minutes=31)
+    assert f'ingestion_runs_total{{outcome="held",table="{A}"}} 3.0\n' in monitoring.text()
+    assert f'failed_runs{{table="{A}"}} 0.0\n' in monitoring.text()
 
 
 def test_a_run_that_does_not_end(monitoring: Monitoring, prometheus: Prometheus) -> None:

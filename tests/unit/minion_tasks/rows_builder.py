@@ -57,7 +57,7 @@ class RowsBuilder:
         custom = custom_metadata(good)
         starts = range(0, max(1, len(rows)), max_rows)
         segments = [
-            self._segment(segment_name(part), custom, rows[start : start + max_rows])
+            self.segment(segment_name(part), custom, rows[start : start + max_rows])
             for part, start in enumerate(starts)
         ]
         return FilesBuilt(tuple(segments), failures)
@@ -66,9 +66,9 @@ class RowsBuilder:
         self, path: Path, _file_format: object, name: str, *, custom_metadata: Mapping[str, str]
     ) -> BuiltSegment:
         assert path.stat().st_size == 0
-        return self._segment(name, custom_metadata, [])
+        return self.segment(name, custom_metadata, [])
 
-    def _segment(self, name: str, custom: Mapping[str, str], rows: Sequence[Row]) -> BuiltSegment:
+    def segment(self, name: str, custom: Mapping[str, str], rows: Sequence[Row]) -> BuiltSegment:
         folder = self._work_dir / f"built{next(self._names)}"
         tar, metadata = folder / f"{name}.tar.gz", folder / f"{name}.metadata.tar.gz"
         self.built[tar] = self.built[metadata] = Content(custom, tuple(rows))

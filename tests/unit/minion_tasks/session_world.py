@@ -23,16 +23,27 @@ from controller_client.publishing.switch import Switched
 from controller_client.publishing.targets import QuotaExceededError
 from controller_client.zookeeper import TableLock, ZNRecord
 from controller_client.zookeeper.cluster_id import cluster_id
+from jvm_bridge.builder import BuiltSegment
 from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError
 from minion_tasks.file_ingestion.engine.minion import NoMinionError
 from minion_tasks.file_ingestion.engine.staging_builder import StagingBuilder
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.ingested import TableContents
-from minion_tasks.file_ingestion.run import cleaning, judging, publish, rejected, resuming, source_view
+from minion_tasks.file_ingestion.run import (
+    cleaning,
+    judging,
+    publish,
+    rejected,
+    resuming,
+    rollback,
+    source_view,
+)
 from minion_tasks.file_ingestion.run.steps import LockedRun
 from minion_tasks.file_ingestion.run.types import RunReport, RunTools
 from minion_tasks.file_ingestion.session.model import Session
 from minion_tasks.file_ingestion.session.store import SessionStore
+from minion_tasks.file_ingestion.versions import kept
+from minion_tasks.file_ingestion.versions.kept import KeptSegment
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import MemoryPropertyStore
 from tests.unit.minion_tasks.happenings import (
@@ -46,7 +57,7 @@ from tests.unit.minion_tasks.happenings import (
 )
 from tests.unit.minion_tasks.rows_builder import RowsBuilder
 from tests.unit.minion_tasks.samples import TABLE
-from tests.unit.minion_tasks.world_stores import WorldStores
+from tests.unit.minion_tasks.world_stores import PublishedRows, WorldStores
 
 T = TypeVar("T")
 
@@ -105,6 +116,9 @@ class World:
             (judging, "failed_checks", lambda *_: list(self.happenings.failed_checks)),
             (rejected, "read_contents", lambda *_: self.contents()),
             (cleaning, "purge", lambda *_, **__: []),
+            (cleaning, "PublishedSegments", lambda *_: PublishedRows(self, self._builder)),
+            (kept, "_verified_and_renamed", self._renamed),
+            (rollback, "read_contents", lambda *_: self.contents()),
             (resuming, "was_reverted", lambda _client, _table, names: tuple(names) in self.reverted),
             (cleaning.Cleaning, "_undo_switch", lambda *_: self.revert()),
         ):
@@ -215,7 +229,9 @@ class World:
     # The source and the staging folder: a FileStore.
 
     def list(self, directory_uri: str) -> Iterator[FileInfo]:
-        assert directory_uri == SOURCE
+        if directory_uri != SOURCE:
+            below = sorted(self._below(directory_uri))
+            return iter([FileInfo(uri, 10, 1) for uri in below])
         self.listings.append(dict(self.source))
         self.on_listed()
         return iter([info(name, version) for name, version in sorted(self.source.items())])
@@ -241,12 +257,27 @@ class World:
         self._step()
         self.staged[uri] = self._builder.built[path]
 
+    def download(self, uri: str, path: Path) -> None:
+        self._step()
+        self._builder.built[path] = self.staged[uri]
+
+    def delete(self, uri: str) -> None:
+        self._step()
+        self.staged.pop(uri, None)
+
     def delete_tree(self, directory_uri: str) -> int:
         self._step()
-        below = [uri for uri in self.staged if uri.startswith(directory_uri + "/")]
+        below = self._below(directory_uri)
         for uri in below:
             del self.staged[uri]
         return len(below)
+
+    def _below(self, directory_uri: str) -> set[str]:
+        return {uri for uri in self.staged if uri.startswith(directory_uri + "/")}
+
+    def _renamed(self, _segment: KeptSegment, path: Path, name: str, _folder: Path) -> BuiltSegment:
+        content = self._builder.built[path]
+        return self._builder.segment(name, content.custom, content.rows)
 
     # The minions: an Engine.
 

@@ -235,6 +235,9 @@ def test_update_mode() -> None:
         (_with(replaceChangedFiles="true", consistentPushEnabled=None), "set consistentPushEnabled to true"),
         (_with(replaceChangedFiles="true", enableSync="true"), "replace changed files anyway"),
         (_with(enableAtomicUpload="true"), "enableAtomicUpload requires sync mode"),
+        (_with(consistentPushEnabled=None, keepVersions="2"), "keepVersions requires that a run changes"),
+        (_with(keepVersions="2", clearConsistentPushState="true"), "deletes the sessions that versions need"),
+        (_with(keepVersions="0"), "keepVersions is '0'"),
         (
             _with(consistentPushEnabled=None, consistentPushMaxRetries="3"),
             "consistentPushMaxRetries requires consistent push",

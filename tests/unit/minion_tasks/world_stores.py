@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,10 @@ from minion_tasks.sources.folder import FolderSource
 from tests.unit.minion_tasks.happenings import SOURCE, name_of
 
 if TYPE_CHECKING:
+    from tests.unit.minion_tasks.rows_builder import RowsBuilder
     from tests.unit.minion_tasks.session_world import World
 
-__all__ = ["VersionedSource", "WorldStores"]
+__all__ = ["PublishedRows", "VersionedSource", "WorldStores"]
 
 
 class WorldStores(TaskStores):
@@ -29,6 +31,29 @@ class WorldStores(TaskStores):
 
     def staging(self, uri: str) -> FileStore:
         return self._world  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """The record of a segment of the table."""
+
+    segment: str
+    crc: int = 7
+
+
+class PublishedRows:
+    """The segments that the world's table serves, in place of those of a deep store."""
+
+    def __init__(self, world: World, builder: RowsBuilder) -> None:
+        self._world = world
+        self._builder = builder
+
+    def records(self, names: Sequence[str]) -> list[PublishedRow]:
+        return [PublishedRow(name) for name in names if name in self._world.table]
+
+    def fetch(self, record: PublishedRow, path: Path) -> None:
+        path.touch()
+        self._builder.built[path] = self._world.table[record.segment]
 
 
 class VersionedSource:
