@@ -24,7 +24,7 @@ from controller_client.models import Schema, TableConfig
 from controller_client.rest.delete_risks import DeleteRisk
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.local_cluster import ClusterPorts, LocalCluster
-from minion_tasks.file_ingestion.engine import MinionEngine
+from minion_tasks.file_ingestion.engine import EngineContext, Engines
 from minion_tasks.file_ingestion.params import TASK_TYPE
 from minion_tasks.file_ingestion.run import RunReport, RunTools, run_task
 
@@ -140,12 +140,12 @@ def make_table(client: ControllerClient) -> None:
     client.tables.create(TableConfig.from_json(TABLE_CONFIG))
 
 
-def ingest(cluster: LocalCluster, client: ControllerClient) -> RunReport:
+def ingest(cluster: LocalCluster, client: ControllerClient, engine: str) -> RunReport:
     """Run the task, as ``pinotctl task run flights`` does."""
     clock = SystemClock()
     with PropertyStore(cluster.zookeeper_address, cluster.cluster_name) as store:
-        tools = RunTools(client, store, MinionEngine(client, store, clock), clock)
-        return run_task(tools, TABLE, lock_wait_s=60)
+        engines = Engines.installed(EngineContext(client, store, clock, default_engine=engine))
+        return run_task(RunTools(client, store, engines, clock), TABLE, lock_wait_s=60)
 
 
 def show(broker: BrokerClient) -> None:
@@ -177,6 +177,9 @@ def main() -> None:
     )
     parser.add_argument(
         "--port-base", type=int, help="first port of the cluster; default: Pinot's usual ports"
+    )
+    parser.add_argument(
+        "--engine", choices=("minion", "spark"), default="minion", help="what ingests; default: %(default)s"
     )
     arguments = parser.parse_args()
     started = time.monotonic()
@@ -215,7 +218,7 @@ def main() -> None:
         counter = Counter(broker)
         counter.start()
         began = time.monotonic()
-        report = ingest(cluster, client)
+        report = ingest(cluster, client, arguments.engine)
         counter.wait_for(rows, timeout_s=10)  # brokers see the switch some milliseconds later
         took_s = time.monotonic() - began
         counter.stop()

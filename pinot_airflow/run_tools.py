@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
+from controller_client.common.parallel import ENGINE_VARIABLE, default_engine
 from minion_tasks.file_ingestion.engine.choose import Engines
-from minion_tasks.file_ingestion.engine.minion import EngineContext
+from minion_tasks.file_ingestion.engine.minion import MINION, EngineContext
 from minion_tasks.file_ingestion.run.types import RunTools
 from pinot_airflow.access import PinotAccess
 
@@ -12,5 +15,7 @@ __all__ = ["run_tools"]
 
 def run_tools(access: PinotAccess) -> RunTools:
     """Create the tools of a run from the clients of a cluster."""
-    engines = Engines.installed(EngineContext(access.client, access.store, access.clock))
+    engine = default_engine(os.environ.get(ENGINE_VARIABLE)) or MINION
+    context = EngineContext(access.client, access.store, access.clock, default_engine=engine)
+    engines = Engines.installed(context)
     return RunTools(access.client, access.store, engines, access.clock)

@@ -116,6 +116,17 @@ class CliContext:
         self.settings.check_owner(_secret_in_use(self.settings), "broker")
         return [url.strip() for url in given.split(",")]
 
+    def default_engine(self) -> str | None:
+        """The engine of what names none: ``spark``; None: the embedded one of each command.
+
+        Raises:
+            ConfigError: The setting is another word.
+        """
+        from controller_client.common.parallel import default_engine
+
+        engine = self.settings["engine"]
+        return default_engine(engine.value, engine.source)
+
     def client(self) -> ControllerClient:
         """The client of the controller's REST API."""
         return self._client

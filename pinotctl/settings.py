@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controller_client.common.credential_rules import AddressSource, check_owner
+from controller_client.common.parallel import ENGINE_VARIABLE
 from controller_client.common.redaction import MASK, mask_text
 from controller_client.connection_settings import CONNECTION_SETTINGS, ConnectionSetting
 from controller_client.errors import ConfigError
@@ -77,7 +78,16 @@ def _setting_of(declared: ConnectionSetting) -> Setting:
     )
 
 
-SETTINGS = tuple(_setting_of(declared) for declared in CONNECTION_SETTINGS)
+SETTINGS = (
+    *(_setting_of(declared) for declared in CONNECTION_SETTINGS),
+    Setting(
+        "engine",
+        ENGINE_VARIABLE,
+        "What runs the work of tasks, key coordinators and repairs that name no engine: spark or embedded.",
+        is_flag=False,
+        default="embedded",
+    ),
+)
 
 
 @dataclass(frozen=True)

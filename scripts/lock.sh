@@ -17,9 +17,11 @@ lock() {
 }
 
 lock requirements/uv.txt "$@" - <<<'uv'
-for name in demo unit dev; do
+for names in demo demo-spark unit dev; do
+    extras=()
+    for extra in ${names//-/ }; do extras+=(--extra "$extra"); done
     # What installs the project itself comes with it.
-    lock "requirements/$name.txt" --extra "$name" "$@" pyproject.toml - <<<'
+    lock "requirements/$names.txt" "${extras[@]}" "$@" pyproject.toml - <<<'
 uv
 hatchling
 editables

@@ -7,12 +7,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from controller_client.common.extras import install_command, missing_module
-from controller_client.errors import SetupError
+from controller_client.errors import ConfigError, SetupError
 
-__all__ = ["ENTRY_POINT_GROUP", "ParallelEngine", "load_engine", "open_parallel_engine"]
+__all__ = [
+    "ENGINE_VARIABLE",
+    "ENTRY_POINT_GROUP",
+    "ParallelEngine",
+    "default_engine",
+    "load_engine",
+    "open_parallel_engine",
+]
 
 ENTRY_POINT_GROUP = "pinot_plugins.parallel_engines"
 """Each entry: ``name = "module:callable [extra]"``; the callable returns a `ParallelEngine`."""
+
+ENGINE_VARIABLE = "PINOT_PLUGINS_ENGINE"
+"""The variable that chooses the engine of what names none."""
+
+_EMBEDDED, _SPARK = "embedded", "spark"
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -40,6 +52,26 @@ class ParallelEngine(Protocol):
     def close(self) -> None:
         """Stop everything that was started for it."""
         ...
+
+
+def default_engine(value: str | None, where: str = f"env {ENGINE_VARIABLE}") -> str | None:
+    """Return the engine of what names none.
+
+    Args:
+        value: What was set: ``spark``, or ``embedded`` for minions and this process; None or empty: nothing.
+        where: Where it was set, for the error.
+
+    Returns:
+        ``spark``; or None for the embedded engine of whatever asks.
+
+    Raises:
+        ConfigError: It is another word.
+    """
+    if value in (None, "", _EMBEDDED):
+        return None
+    if value != _SPARK:
+        raise ConfigError(f"the engine is {value!r}", expected=f"{_SPARK} or {_EMBEDDED}", where=where)
+    return value
 
 
 def open_parallel_engine(name: str, settings: Mapping[str, str]) -> ParallelEngine:

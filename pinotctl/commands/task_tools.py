@@ -12,7 +12,7 @@ from controller_client.common.names import TableName
 from controller_client.common.parsing import period_s
 from controller_client.common.text import counted_text
 from minion_tasks.file_ingestion.engine.choose import Engines
-from minion_tasks.file_ingestion.engine.minion import EngineContext
+from minion_tasks.file_ingestion.engine.minion import MINION, EngineContext
 from minion_tasks.file_ingestion.report.counts import clock_text
 from minion_tasks.file_ingestion.run.trigger import RunTools
 from minion_tasks.file_ingestion.session.column_notes import DifferingColumn
@@ -51,7 +51,8 @@ def run_tools(
         if progress is not None:
             show_progress(progress, now)
 
-    engines = Engines.installed(EngineContext(cli.client(), store, clock, conf or {}))
+    engine = cli.default_engine() or MINION
+    engines = Engines.installed(EngineContext(cli.client(), store, clock, conf or {}, engine))
     return RunTools(cli.client(), store, engines, clock, on_progress)
 
 

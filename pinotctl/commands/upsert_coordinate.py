@@ -39,7 +39,7 @@ _DEFAULT_ENGINE = "local"
 )
 @click.option(
     "--engine",
-    show_default="the engine of the last run, at first local",
+    show_default="the engine of the last run, at first PINOT_PLUGINS_ENGINE or local",
     help="What runs it: local (this process) or spark. After a change, the whole input is read again.",
 )
 @click.option(
@@ -145,7 +145,7 @@ def coordinate(
     store = cli.own_session(session_timeout_s)
     if engine is None:
         present = read_generation(store, table)
-        engine = present.engine if present else _DEFAULT_ENGINE
+        engine = present.engine if present else cli.default_engine() or _DEFAULT_ENGINE
     run_on_engine = engine_of(engine)
     clock = SystemClock()
     shown = VersionLines(cli.out.note, clock)

@@ -62,6 +62,10 @@ class SparkEngine:
         self._jobs: dict[str, SparkJob] = {}
         self._lock = threading.Lock()
 
+    def name_of(self, _params: FileIngestionParams) -> str:
+        """Return ``spark``."""
+        return "spark"
+
     def slots(self, _params: FileIngestionParams) -> int:
         """Return how many tasks Spark can run in parallel, or will once all its executors have registered.
 

@@ -28,6 +28,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/rollback.md": (FIRST,),
     "docs/lakehouse.md": (FIRST,),
     "docs/spark.md": (FIRST,),
+    "docs/pipeline-on-spark.md": (FIRST,),
     README: (FIRST,),
     "docs/install.md": (FIRST, README),
     "docs/deep-store.md": (FIRST,),

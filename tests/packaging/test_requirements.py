@@ -31,6 +31,7 @@ def _required(texts: list[str]) -> Iterator[Requirement]:
     ("file", "extras"),
     [
         ("requirements/demo.txt", "demo"),
+        ("requirements/demo-spark.txt", "demo,spark"),
         ("requirements/unit.txt", "unit"),
         ("requirements/dev.txt", "dev"),
         ("docker/requirements.txt", "minion,server"),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from controller_client.common.parallel import ENGINE_VARIABLE
 from controller_client.config import BasicAuth, BearerToken, ControllerConfig, Secret, Tls
 from controller_client.connection_settings import CONNECTION_SETTINGS, variable_of
 from controller_client.errors import ConfigError
@@ -177,7 +178,8 @@ def test_what_cannot_be_meant_is_refused(read: Read, wrong: Mapping[str, str], t
 
 def test_each_place_has_each_setting() -> None:
     names = {setting.name for setting in CONNECTION_SETTINGS}
-    assert {setting.env for setting in SETTINGS} == {setting.env for setting in CONNECTION_SETTINGS}
+    of_pinotctl = {setting.env for setting in SETTINGS} - {ENGINE_VARIABLE}
+    assert of_pinotctl == {setting.env for setting in CONNECTION_SETTINGS}
     assert set(EXTRAS) == names - {"controller", "username", "password"}
     options = {option.name: option for _, option in declared(ReadOptions)}
     of_spark = {*options, *(f"zookeeper.{key}" for key in options["zookeeper."].keys)}

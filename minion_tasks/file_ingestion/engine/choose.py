@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from controller_client.common.parallel import load_engine
-from minion_tasks.file_ingestion.engine.minion import Engine, EngineContext, MinionEngine
+from minion_tasks.file_ingestion.engine.minion import MINION, Engine, EngineContext, MinionEngine
 from minion_tasks.file_ingestion.params.parameters import ENGINES
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.session.model import Session
@@ -17,8 +17,6 @@ __all__ = ["ENTRY_POINT_GROUP", "Engines"]
 ENTRY_POINT_GROUP = "pinot_plugins.engines"
 """Each entry: ``name = "module:callable [extra]"``; the callable maps an `EngineContext` to an `Engine`."""
 
-_MINION = "minion"
-
 
 class Engines:
     """Delegates each table's subtasks to the engine that its parameters name.
@@ -27,10 +25,12 @@ class Engines:
 
     Args:
         openers: Maps each engine's name to a function that opens it.
+        default: The engine of tables that name none.
     """
 
-    def __init__(self, openers: Mapping[str, Callable[[], Engine]]) -> None:
+    def __init__(self, openers: Mapping[str, Callable[[], Engine]], default: str = MINION) -> None:
         self._openers = openers
+        self._default = default
         self._opened: dict[str, Engine] = {}
         self._lock = threading.Lock()
 
@@ -40,16 +40,20 @@ class Engines:
         openers: dict[str, Callable[[], Engine]] = {
             name: functools.partial(_open, name, context) for name in ENGINES
         }
-        openers[_MINION] = lambda: MinionEngine(context.client, context.store, context.clock)
-        return cls(openers)
+        openers[MINION] = lambda: MinionEngine(context.client, context.store, context.clock)
+        return cls(openers, context.default_engine)
+
+    def name_of(self, params: FileIngestionParams) -> str:
+        """Return the name of a table's engine."""
+        return params.engine or self._default
 
     def slots(self, params: FileIngestionParams) -> int:
         """Return the slots of the table's engine, which is opened if necessary."""
-        return self._named(params.engine).slots(params)
+        return self._named(self.name_of(params)).slots(params)
 
     def submit(self, session: Session, tasks: Sequence[Sequence[int]], params: FileIngestionParams) -> str:
         """Start subtasks on the table's engine."""
-        return self._named(params.engine).submit(session, tasks, params)
+        return self._named(self.name_of(params)).submit(session, tasks, params)
 
     def wait(self, task_name: str, params: FileIngestionParams, on_poll: Callable[[], bool]) -> None:
         """Wait for subtasks, including those of a killed run or of the engine that the table used before."""
@@ -72,7 +76,7 @@ class Engines:
         """The engine of subtasks; None if they ended with the process that submitted them."""
         name, colon, _ = task_name.partition(":")
         # Only Helix jobs outlive the process that submitted them.
-        return self._opened.get(name) if colon else self._named(_MINION)
+        return self._opened.get(name) if colon else self._named(MINION)
 
     def _named(self, name: str) -> Engine:
         with self._lock:

@@ -24,6 +24,9 @@ from minion_tasks.file_ingestion.session.model import Session
 
 logger = logging.getLogger(__name__)
 
+MINION = "minion"
+"""Name of the engine of this module."""
+
 MINION_CHECK_S = 10.0
 """Seconds between checks for a live minion with the tag, which read the tags of all live instances."""
 
@@ -64,6 +67,10 @@ class NoMinionError(NotAppliedError):
 class Engine(Protocol):
     """Runs the subtasks of a session; results are in the session's ledger, not in return values."""
 
+    def name_of(self, params: FileIngestionParams) -> str:
+        """Return the name of the engine that runs a table's subtasks."""
+        ...
+
     def slots(self, params: FileIngestionParams) -> int:
         """Return how many subtasks can run in parallel now; at least 1."""
         ...
@@ -100,12 +107,14 @@ class EngineContext:
         store: ZooKeeper.
         clock: The clock.
         spark_conf: Spark configuration, for engines that use it; may contain secrets.
+        default_engine: The engine of tables whose parameters name none.
     """
 
     client: ControllerClient
     store: PropertyStore
     clock: Clock
     spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+    default_engine: str = MINION
 
 
 class MinionEngine:
@@ -131,6 +140,10 @@ class MinionEngine:
         self._clock = clock
         self._poll_interval_s = poll_interval_s
         self._queues = TaskQueues(store, clock=clock)
+
+    def name_of(self, _params: FileIngestionParams) -> str:
+        """Return ``minion``."""
+        return MINION
 
     def slots(self, params: FileIngestionParams) -> int:
         """Return the number of live minions with the tag, times the subtasks that each runs in parallel."""

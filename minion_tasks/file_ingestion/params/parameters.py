@@ -223,8 +223,9 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         "engine",
         one_of(*ENGINES),
-        "minion",
-        "What runs the subtasks: Python-hosted minions (`minion`) or one Spark job (`spark`).",
+        None,
+        "What runs the subtasks: Python-hosted minions (`minion`) or one Spark job (`spark`). Default: what"
+        " `PINOT_PLUGINS_ENGINE` or the profile says, else `minion`.",
     ),
     Parameter("taskTimeoutSeconds", count, "3600", "A subtask that runs longer than this is stopped."),
     Parameter(

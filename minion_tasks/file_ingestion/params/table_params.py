@@ -61,7 +61,7 @@ class FileIngestionParams:
         keep_versions: How many versions of the table are kept, including the current one.
         min_replicas: How many replicas of a new segment must be online; None: all.
         max_tasks: Maximum number of subtasks; None: no limit.
-        engine: One of `ENGINES`.
+        engine: One of `ENGINES`; None: the default of the process that runs the task.
         hive_partitioning: Whether names of folders have columns.
         rules: The rules that input files must follow.
         checks: The checks of what is staged.
@@ -91,7 +91,7 @@ class FileIngestionParams:
     purge_after_s: int
     keep_versions: int
     names: SegmentNames
-    engine: str
+    engine: str | None
     task_timeout_s: int
     minion_wait_s: float
     concurrent_per_instance: int

@@ -18,6 +18,7 @@ from controller_client.errors import ConflictError
 from controller_client.filestore import FileInfo
 from controller_client.publishing.lineage_size import LineageFullError
 from controller_client.rest.lineage import LineageState
+from minion_tasks.file_ingestion.engine.minion import MINION
 from minion_tasks.file_ingestion.engine.staging import staging_root
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.planner import is_same, share_out
@@ -222,7 +223,7 @@ def preview(
     view = view_source(tools, table, params, staging_root(params, tools.client))
     session = now.session
     # Only a run starts Spark, so the number of subtasks is unknown.
-    slots = None if params.engine == "spark" else tools.engine.slots(params)
+    slots = tools.engine.slots(params) if tools.engine.name_of(params) == MINION else None
     groups: list[FileGroup] | None = None
     try:
         # Finishing reads no file from the source, which may be empty by now.

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from controller_client.common.names import TableName
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.zookeeper import TableLock
-from minion_tasks.file_ingestion.engine.minion import MinionEngine, NoMinionError
+from minion_tasks.file_ingestion.engine.minion import MINION, MinionEngine, NoMinionError
 from minion_tasks.file_ingestion.params.registration import load_params, load_params_to_run, offline_table
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.write import SavedSession
@@ -35,8 +35,6 @@ from minion_tasks.file_ingestion.session.progress import SessionProgress, read_p
 from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
 
 __all__ = ["RunWatch", "SteppedRun", "begin_run", "end_run", "stop_run"]
-
-_MINION = "minion"
 
 
 def begin_run(tools: RunTools, table_name: str, request: str, *, lock_wait_s: float = 0.0) -> RunReport:
@@ -61,7 +59,7 @@ def begin_run(tools: RunTools, table_name: str, request: str, *, lock_wait_s: fl
     with tools.lock(table) as lock:
         lock.acquire(lock_wait_s)
         sessions = SessionStore(tools.store, table)
-        if params.engine != _MINION:
+        if tools.engine.name_of(params) != MINION:
             return LockedRun(tools, table, params, sessions, lock, request).trigger()
         return _stepped(tools, params, sessions, lock, request).trigger()
 

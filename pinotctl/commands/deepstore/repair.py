@@ -60,7 +60,7 @@ _WELL = {RepairOutcome.REPAIRED, RepairOutcome.WOULD_REPAIR, RepairOutcome.GOOD,
     "--engine",
     "engine_name",
     metavar="NAME",
-    show_default="this process",
+    show_default="PINOT_PLUGINS_ENGINE or this process",
     help="Where to make the copies: 'spark' uses Spark's executors, for thousands of segments. Each machine"
     " uses the store credentials that boto3 finds there.",
 )
@@ -94,6 +94,7 @@ def repair(
     not be audited.
     """
     settings = spark_conf(spark_master, spark_settings)
+    engine_name = engine_name or cli.default_engine()
     opened = auditor(cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits)
     with opened as (segment_auditor, servers):
         layout = segment_auditor.layout

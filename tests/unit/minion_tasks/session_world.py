@@ -281,6 +281,9 @@ class World:
 
     # The minions: an Engine.
 
+    def name_of(self, _params: FileIngestionParams) -> str:
+        return "minion"
+
     def slots(self, _params: FileIngestionParams) -> int:
         return 2
 

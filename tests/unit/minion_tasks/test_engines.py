@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import EntryPoint
@@ -9,7 +10,8 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from controller_client.common.names import TableName
-from controller_client.errors import DataError, SetupError
+from controller_client.common.parallel import default_engine
+from controller_client.errors import ConfigError, DataError, SetupError
 from minion_tasks.file_ingestion.engine.choose import ENTRY_POINT_GROUP, Engines
 from minion_tasks.file_ingestion.engine.minion import EngineContext
 from minion_tasks.file_ingestion.engine.subtask import Subtask
@@ -18,13 +20,17 @@ from minion_tasks.file_ingestion.session.model import Session
 from tests.unit.fake_clock import FakeClock
 from tests.unit.minion_tasks.samples import make_params
 
-ON_MINIONS, ON_SPARK = make_params(), make_params(engine="spark")
+ON_MINIONS, ON_SPARK = make_params(engine="minion"), make_params(engine="spark")
+ON_EITHER = make_params()
 
 
 class PlayedEngine:
     def __init__(self, name: str, calls: list[str]) -> None:
         self._name = name
         self._calls = calls
+
+    def name_of(self, _params: FileIngestionParams) -> str:
+        return self._name
 
     def slots(self, _params: FileIngestionParams) -> int:
         self._calls.append(f"{self._name} slots")
@@ -66,6 +72,30 @@ def test_a_tables_engine_is_opened_once(engines: Engines, calls: list[str]) -> N
     engines.slots(ON_SPARK)
     engines.slots(ON_SPARK)
     assert calls == ["spark opened", "spark slots", "spark slots"]
+
+
+@pytest.mark.parametrize("default", ["minion", "spark"])
+def test_a_table_without_an_engine_has_that_of_the_process(calls: list[str], default: str) -> None:
+    openers = {name: functools.partial(PlayedEngine, name, calls) for name in ("minion", "spark")}
+    engines = Engines(openers, default)
+    engines.slots(ON_EITHER)
+    engines.slots(ON_SPARK)
+    assert calls == [f"{default} slots", "spark slots"]
+    assert [engines.name_of(params) for params in (ON_EITHER, ON_MINIONS)] == [default, "minion"]
+
+
+@pytest.mark.parametrize(
+    ("value", "engine"), [(None, None), ("", None), ("embedded", None), ("spark", "spark")]
+)
+def test_the_setting_of_the_process(value: str | None, engine: str | None) -> None:
+    assert default_engine(value) == engine
+
+
+@pytest.mark.parametrize("value", ["minion", "local", "Spark"])
+def test_a_setting_that_is_no_engine_is_refused(value: str) -> None:
+    with pytest.raises(ConfigError, match=f"the engine is '{value}'") as error:
+        default_engine(value, "profile p in f")
+    assert (error.value.expected, error.value.where) == ("spark or embedded", "profile p in f")
 
 
 def test_subtasks_on_minions_outlive_the_process_that_submitted_them(

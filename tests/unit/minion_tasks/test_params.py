@@ -100,7 +100,7 @@ def _with(**changes: Any) -> dict[str, str]:
         ({"desiredSegmentSize": "2M"}, "segment_bytes", 2 * 2**20),
         ({"maxNumRecordsPerSegment": "9"}, "max_segment_rows", 9),
         ({"skipFileIfFailToInitReader": "true"}, "skip_unreadable", True),
-        ({}, "engine", "minion"),
+        ({}, "engine", None),
         ({"engine": "Spark"}, "engine", "spark"),
         ({"replacedSegmentsRetentionPeriod": "0s"}, "purge_after_s", 0),
         ({"replacedSegmentsRetentionPeriod": "30m"}, "purge_after_s", 1800),

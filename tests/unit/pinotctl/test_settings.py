@@ -44,6 +44,21 @@ def test_the_order_is_flag_environment_profile_default(run: Run, config_file: Pa
     assert shown(flagged)["controller"] == ("http://flag:9000", "flag --controller")
 
 
+def test_the_engine_of_what_names_none(run: Run, config_file: Path) -> None:
+    config_file.write_text(PROFILES.replace("[staging]", '[staging]\nengine = "spark"'))
+
+    def engine(profile: str, variable: str) -> str | None:
+        context = CliContext({"PINOTCTL_CONFIG": str(config_file), "PINOT_PLUGINS_ENGINE": variable})
+        context.configure({}, profile, 0)
+        return context.default_engine()
+
+    assert [engine(profile, "") for profile in ("default", "staging")] == [None, "spark"]
+    assert [engine("staging", variable) for variable in ("embedded", "spark")] == [None, "spark"]
+    with pytest.raises(ConfigError, match="the engine is 'minion'") as error:
+        engine("staging", "minion")
+    assert error.value.where == "env PINOT_PLUGINS_ENGINE"
+
+
 def test_a_profile_is_chosen_by_flag_or_environment(run: Run, config_file: Path) -> None:
     config_file.write_text(PROFILES)
     show = ("config", "show", "--output", "json")
