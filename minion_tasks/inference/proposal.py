@@ -18,7 +18,7 @@ from jvm_bridge.input_rules import FileFormat
 from minion_tasks.inference.guesses import ColumnGuess, guess_column
 from minion_tasks.inference.samples import ColumnSample, FileSample, format_of, read_sample
 
-__all__ = ["Proposal", "propose", "table_name_of"]
+__all__ = ["Proposal", "merged_columns", "proposal_of", "propose", "table_name_of"]
 
 _LIKELY_TIMES = re.compile(
     r"(?i)(?:event|record|created|started)?[_ ]?(?:ts|time|timestamp|date|datetime|at)?"
@@ -85,9 +85,31 @@ def propose(
     _check_alike(samples)
     root = _root(paths)
     columns = [
-        *(guess_column(column, is_text=one_format is FileFormat.CSV) for column in _merged(samples)),
+        *(guess_column(column, is_text=one_format is FileFormat.CSV) for column in merged_columns(samples)),
         *_guesses_of_folders(samples, root),
     ]
+    return proposal_of(table_name, columns, _task(samples, root), time_column, _notes(samples))
+
+
+def proposal_of(
+    table_name: TableName,
+    columns: Sequence[ColumnGuess],
+    task: Mapping[str, str],
+    time_column: str | None,
+    notes: Sequence[str],
+) -> Proposal:
+    """Put the guesses about a table's columns together.
+
+    Args:
+        table_name: The table's name.
+        columns: The columns, in the order of their source.
+        task: The table's task.
+        time_column: The time column; None: guess it.
+        notes: What was decided about the source, and why.
+
+    Raises:
+        ConfigError: The time column is none of the columns.
+    """
     times = _time_columns(columns)
     if time_column is not None and time_column not in [guess.name for guess in times]:
         raise ConfigError(
@@ -96,8 +118,10 @@ def propose(
             + (", ".join(guess.name for guess in times) or "none has one"),
         )
     chosen = time_column or (times[0].name if times else None)
-    notes = [*_notes(samples, columns), _time_note(chosen, times, has_choice=time_column is None)]
-    table = _table(table_name, columns, chosen, samples, root)
+    notes = [*notes, _time_note(chosen, times, has_choice=time_column is None)]
+    if any(guess.nulls for guess in columns):
+        notes.append("some columns have nulls, so nullHandlingEnabled is set")
+    table = _table(table_name, columns, chosen, task)
     return Proposal(table_name, _fields(columns), table, columns, notes)
 
 
@@ -124,7 +148,7 @@ def _check_alike(samples: Sequence[FileSample]) -> None:
                 )
 
 
-def _merged(samples: Iterable[FileSample]) -> Sequence[ColumnSample]:
+def merged_columns(samples: Iterable[FileSample]) -> Sequence[ColumnSample]:
     """Return the columns of all files; rows of a file without a column are nulls in it."""
     merged: dict[str, ColumnSample] = {}
     rows = 0
@@ -166,7 +190,7 @@ def _guesses_of_folders(samples: Sequence[FileSample], root: Path) -> Sequence[C
             if name not in in_files
         }
         named.append(replace(sample, columns=columns))
-    guesses = [guess_column(column, is_text=True) for column in _merged(named)]
+    guesses = [guess_column(column, is_text=True) for column in merged_columns(named)]
     return [replace(guess, reason=f"{guess.reason}, in names of folders") for guess in guesses]
 
 
@@ -208,8 +232,7 @@ def _table(
     name: TableName,
     columns: Sequence[ColumnGuess],
     time_column: str | None,
-    samples: Sequence[FileSample],
-    root: Path,
+    task: Mapping[str, str],
 ) -> dict[str, Any]:
     indexing: dict[str, Any] = {}
     filtered = [guess.name for guess in columns if _is_filtered(guess, time_column)]
@@ -226,7 +249,7 @@ def _table(
         "segmentsConfig": segments,
         "tenants": {},
         "tableIndexConfig": indexing,
-        "task": {"taskTypeConfigsMap": {"FileIngestionTask": _task(samples, root)}},
+        "task": {"taskTypeConfigsMap": {"FileIngestionTask": dict(task)}},
         "metadata": {},
     }
 
@@ -274,13 +297,11 @@ def _literal(text: str) -> str:
     return re.sub(r"([*?\[\]{},\\])", r"\\\1", text)
 
 
-def _notes(samples: Sequence[FileSample], columns: Sequence[ColumnGuess]) -> Sequence[str]:
+def _notes(samples: Sequence[FileSample]) -> Sequence[str]:
     rows = sum(sample.rows for sample in samples)
     whole = all(sample.is_whole for sample in samples)
     seen = "all" if whole else "the first"
     notes = [f"guessed from {seen} {counted_text(rows, 'row')} of {counted_text(len(samples), 'file')}"]
     if samples[0].encoding != "UTF-8":
         notes.append(f"the files are not UTF-8, so they are read as {samples[0].encoding}: check it")
-    if any(guess.nulls for guess in columns):
-        notes.append("some columns have nulls, so nullHandlingEnabled is set")
     return notes

@@ -10,8 +10,7 @@ from controller_client.common.names import TableName, TableType
 from controller_client.errors import ConflictError, NotAppliedError
 from controller_client.models import Schema, TableConfig
 from minion_tasks.file_ingestion.run.trigger import run_task
-from minion_tasks.inference.proposal import propose
-from pinotctl.commands.table_infer import inference_options, show_proposal
+from pinotctl.commands.table_infer import inference_options, proposal_for, show_proposal
 from pinotctl.commands.task_report import show_report
 from pinotctl.commands.task_tools import run_tools
 from pinotctl.context import CliContext, pass_cli
@@ -30,13 +29,16 @@ __all__ = ["load"]
 def load(
     cli: CliContext,
     table: str,
-    files: tuple[Path, ...],
+    sources: tuple[Path | str, ...],
     format_name: str | None,
     time_column: str | None,
     rows: int,
+    settings: tuple[str, ...],
     dry_run: bool,
 ) -> None:
     """Create a table for local files, with a guessed schema and config, and ingest them.
+
+    In place of files, one Iceberg or Delta table can be named, as in 'pinotctl table infer'.
 
     For a first look: the minions must see the files under the same path, as those of 'pinotctl cluster up'
     do. 'pinotctl table infer' writes what is guessed to files instead, which you can correct.
@@ -48,7 +50,7 @@ def load(
             where=client.config.url,
             remedy=f"choose another name; 'pinotctl task run {name}' ingests new files of its task",
         )
-    proposal = propose(name, files, format_name=format_name, time_column=time_column, max_rows=rows)
+    proposal = proposal_for(name, sources, format_name, time_column, rows, settings)
     if dry_run:
         show_proposal(cli, proposal)
         return
