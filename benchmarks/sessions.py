@@ -3,12 +3,13 @@
 - ``retry``: some of many files fail, and the next run reads only these. For comparison, the same files are
   ingested alone into a separate table.
 - ``switch``: 1,000 segments from one file each; how long the lineage entry is open.
+- ``rollback``: 1,000 segments are replaced by 1,000 others, which are kept, and the table returns to them.
 - ``scale``: 100,000 small files, some of which fail: plan, run, retry, switch; the largest znode of the
   session, and the memory of the process that runs the task.
 
-All runs are ``pinotctl task run`` on a local cluster with one Python-hosted minion.
+All runs are ``pinotctl task`` on a local cluster with one Python-hosted minion.
 
-    python -m benchmarks.sessions --parts retry switch scale
+    python -m benchmarks.sessions --parts retry switch rollback scale
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _BAD = "id,amount\nnot a number,1\n"
 
 @dataclass(frozen=True)
 class TaskRun:
-    """One ``pinotctl task run``."""
+    """One ``pinotctl task run`` or ``rollback``."""
 
     code: int
     report: dict[str, Any]
@@ -99,9 +100,13 @@ class Bench:
 
     def run(self, table: str) -> TaskRun:
         """Run the task and measure the peak memory of its process."""
+        return self.pinotctl("run", table)
+
+    def pinotctl(self, *words: str) -> TaskRun:
+        """Run ``pinotctl task``, as above."""
         command = [
             str(Path(sys.executable).with_name("pinotctl")),
-            *("--controller", self.controller_url, "task", "run", table, "--output", "json"),
+            *("--controller", self.controller_url, "task", *words, "--output", "json"),
         ]
         started = time.monotonic()
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -175,6 +180,26 @@ def switch(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
     }
 
 
+def rollback(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
+    """Replace many segments, return to them, and measure how long that takes."""
+    table = bench.table("roll_back", enableSync="true", keepVersions="3")
+    bench.write(table, range(arguments.switch_segments), 10)
+    first = bench.run(table)
+    bench.write(table, range(arguments.switch_segments), 11)
+    second = bench.run(table)
+    assert second.report["replaced_segments"] == arguments.switch_segments
+    back = bench.pinotctl("rollback", table, "--to", first.report["session"], "--yes")
+    assert back.report["rows"] == first.report["rows"]
+    return {
+        "part": "rollback",
+        "segments": back.report["segments"],
+        "first run s": round(first.seconds, 1),
+        "run that keeps what it replaces s": round(second.seconds, 1),
+        "rollback s": round(back.seconds, 1),
+        "its switch s": back.report["switch_s"],
+    }
+
+
 def scale(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
     """Ingest very many files, with a failure, a retry and the switch."""
     files = arguments.scale_files
@@ -209,6 +234,7 @@ def scale(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
 PARTS: dict[str, Callable[[Bench, argparse.Namespace], dict[str, object]]] = {
     "retry": retry,
     "switch": switch,
+    "rollback": rollback,
     "scale": scale,
 }
 
