@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 
-from controller_client.client import ControllerClient
-from controller_client.common.names import TableName
 from controller_client.errors import ConflictError, NotFoundError
-from minion_tasks.file_ingestion.params.registration import load_params, load_params_to_run, offline_table
-from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.params.registration import load_params, load_params_to_run
 from minion_tasks.file_ingestion.plan.ingested import read_contents
 from minion_tasks.file_ingestion.plan.write import SavedSession
 from minion_tasks.file_ingestion.run.judging import check_room_to_publish
 from minion_tasks.file_ingestion.run.publish import Publication
 from minion_tasks.file_ingestion.run.resuming import unfit_reason
 from minion_tasks.file_ingestion.run.steps import LockedRun
+from minion_tasks.file_ingestion.run.trigger import locked
 from minion_tasks.file_ingestion.run.types import RunOutcome, RunReport, RunTools
 from minion_tasks.file_ingestion.session.model import Session, SessionState, move
 from minion_tasks.file_ingestion.session.store import SessionStore
@@ -65,7 +62,7 @@ def publish_rejected(
         ConflictError: The table or the task has changed, so that what was staged no longer fits.
         PinotPluginError: As for :func:`~minion_tasks.file_ingestion.run.trigger.run_task`.
     """
-    with _locked(tools, table_name, load_params_to_run, lock_wait_s) as run:
+    with locked(RejectedRun, tools, table_name, load_params_to_run, lock_wait_s) as run:
         return run.publish(session_id)
 
 
@@ -86,22 +83,8 @@ def discard_rejected(
     Raises:
         NotFoundError: There is no such session, or it is not rejected.
     """
-    with _locked(tools, table_name, load_params, lock_wait_s) as run:
+    with locked(RejectedRun, tools, table_name, load_params, lock_wait_s) as run:
         return run.discard(session_id)
-
-
-@contextmanager
-def _locked(
-    tools: RunTools,
-    table_name: str,
-    load: Callable[[ControllerClient, TableName], FileIngestionParams],
-    lock_wait_s: float,
-) -> Iterator[RejectedRun]:
-    table = offline_table(tools.client, table_name)
-    params = load(tools.client, table)
-    with tools.lock(table) as lock:
-        lock.acquire(lock_wait_s)
-        yield RejectedRun(tools, table, params, SessionStore(tools.store, table), lock)
 
 
 class RejectedRun(LockedRun):

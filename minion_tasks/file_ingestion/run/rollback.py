@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from controller_client.client import ControllerClient
-from controller_client.common.names import TableName
 from controller_client.common.text import counted_text
 from controller_client.errors import ConfigError, ConflictError, NotFoundError
 from minion_tasks.file_ingestion.params.registration import load_params, load_params_to_run, offline_table
@@ -18,6 +15,7 @@ from minion_tasks.file_ingestion.run.cleaning import Cleaning
 from minion_tasks.file_ingestion.run.judging import check_room_to_publish
 from minion_tasks.file_ingestion.run.publish import Publication
 from minion_tasks.file_ingestion.run.steps import LockedRun
+from minion_tasks.file_ingestion.run.trigger import locked
 from minion_tasks.file_ingestion.run.types import RunOutcome, RunReport, RunTools
 from minion_tasks.file_ingestion.session.model import FileGroup, Session, SessionState, StagedUnit, move
 from minion_tasks.file_ingestion.session.store import SessionStore
@@ -121,7 +119,7 @@ def roll_back(tools: RunTools, table_name: str, version_id: str, *, lock_wait_s:
         ConflictError: It is the current version.
         PinotPluginError: As for :func:`~minion_tasks.file_ingestion.run.trigger.run_task`.
     """
-    with _locked(tools, table_name, load_params_to_run, lock_wait_s) as run:
+    with locked(RollbackRun, tools, table_name, load_params_to_run, lock_wait_s) as run:
         return run.roll_back(version_id)
 
 
@@ -136,22 +134,8 @@ def follow(tools: RunTools, table_name: str, *, lock_wait_s: float = 0.0) -> Ses
     Returns:
         The session of the rollback; None: the table was not rolled back.
     """
-    with _locked(tools, table_name, load_params, lock_wait_s) as run:
+    with locked(RollbackRun, tools, table_name, load_params, lock_wait_s) as run:
         return run.follow()
-
-
-@contextmanager
-def _locked(
-    tools: RunTools,
-    table_name: str,
-    load: Callable[[ControllerClient, TableName], FileIngestionParams],
-    lock_wait_s: float,
-) -> Iterator[RollbackRun]:
-    table = offline_table(tools.client, table_name)
-    params = load(tools.client, table)
-    with tools.lock(table) as lock:
-        lock.acquire(lock_wait_s)
-        yield RollbackRun(tools, table, params, SessionStore(tools.store, table), lock)
 
 
 def describe_versions(

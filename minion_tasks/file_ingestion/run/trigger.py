@@ -7,12 +7,13 @@ resumes or discards its session.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
+from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.errors import NotAppliedError, UnreachableError
-from controller_client.zookeeper import TableLock
 from minion_tasks.file_ingestion.params.registration import load_params_to_run, offline_table
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.run.fired import FiredTriggers, Guard
@@ -26,7 +27,9 @@ from minion_tasks.file_ingestion.run.types import (
 )
 from minion_tasks.file_ingestion.session.store import SessionStore
 
-__all__ = ["FilesFailedError", "RunOutcome", "RunReport", "RunTools", "run_scheduled", "run_task"]
+__all__ = ["FilesFailedError", "RunOutcome", "RunReport", "RunTools", "locked", "run_scheduled", "run_task"]
+
+_R = TypeVar("_R", bound=LockedRun)
 
 
 def run_task(tools: RunTools, table_name: str, *, lock_wait_s: float = 0.0) -> RunReport:
@@ -45,11 +48,36 @@ def run_task(tools: RunTools, table_name: str, *, lock_wait_s: float = 0.0) -> R
         OutcomeUnknownError: It is unknown whether the switch was applied; the next run finds out and finishes
             it.
     """
+    with locked(LockedRun, tools, table_name, load_params_to_run, lock_wait_s) as run:
+        return run.trigger()
+
+
+@contextmanager
+def locked(
+    kind: Callable[..., _R],
+    tools: RunTools,
+    table_name: str,
+    load: Callable[[ControllerClient, TableName], FileIngestionParams],
+    lock_wait_s: float,
+) -> Iterator[_R]:
+    """Yield a run of a table, with the table's lock held.
+
+    Args:
+        kind: :class:`LockedRun`, or a class derived from it.
+        tools: The tools of the run.
+        table_name: With or without ``_OFFLINE``.
+        load: Reads the parameters of the table's task.
+        lock_wait_s: How long to wait for another run of the same table.
+
+    Raises:
+        ConfigError: The table has no task, or its parameters are invalid.
+        LockHeldError: Another run of this table did not end in time.
+    """
     table = offline_table(tools.client, table_name)
-    params = load_params_to_run(tools.client, table)
+    params = load(tools.client, table)
     with tools.lock(table) as lock:
         lock.acquire(lock_wait_s)
-        return _locked_run(tools, table, params, lock)
+        yield kind(tools, table, params, SessionStore(tools.store, table), lock)
 
 
 def run_scheduled(
@@ -87,7 +115,7 @@ def run_scheduled(
             # Recorded only now, so that a scheduler killed while waiting does not lose the trigger.
             if not fired.claim(table, scheduled_s, guard=guard):
                 return None
-        return _locked_run(tools, table, params, lock)
+        return LockedRun(tools, table, params, SessionStore(tools.store, table), lock).trigger()
 
 
 @contextmanager
@@ -101,7 +129,3 @@ def _not_begun_if_cluster_is_down() -> Iterator[None]:
         raise NotBegunError(
             error.message, expected=error.expected, where=error.where, remedy=error.remedy
         ) from error
-
-
-def _locked_run(tools: RunTools, table: TableName, params: FileIngestionParams, lock: TableLock) -> RunReport:
-    return LockedRun(tools, table, params, SessionStore(tools.store, table), lock).trigger()
