@@ -68,6 +68,12 @@ def _steps(report: SessionReport, next_does: str | None, runner: str | None) -> 
         )
     elif session.is_open:
         yield PageStep(f"Run the task again. The next trigger {next_does}.", (f"pinotctl task run {table}",))
+    elif session.held:
+        text = (
+            f"The table was rolled back to version {session.restores}, and stays there. Have its task follow"
+            " the source again once that is right, or return to another version."
+        )
+        yield PageStep(text, (f"pinotctl task follow {table}", f"pinotctl task versions {table}"))
     elif session.state is SessionState.DONE:
         text = f"The session is finished. The next trigger {next_does}. See what it would do."
         yield PageStep(text, (f"pinotctl task plan {table}",))

@@ -130,7 +130,13 @@ class KeptSegments:
 
         def copy(record: SegmentRecord) -> None:
             path = folder / f"{file_name_of(record.segment)}{_ENDING}"
-            published.fetch(record, path)
+            try:
+                published.fetch(record, path)
+            except NotFoundError as error:
+                raise NotFoundError(
+                    f"{record.segment} cannot be kept, so it is not replaced: {error.message}",
+                    remedy="repair the deep store ('pinotctl deepstore repair'), or set keepVersions to 1",
+                ) from error
             self._store.upload(path, f"{self._folder_uri}/{record.segment}.{record.crc}{_ENDING}")
             path.unlink()
 

@@ -33,6 +33,11 @@ SKIPPED = FileGroup(0, (FileEntry(0, file(0), FileStatus.SKIPPED, "no header"),)
         (replace(SESSION, abandoned=True), (), [PLAN, RUN]),
         (DONE, (), [PLAN]),
         (DONE, [SKIPPED], [PLAN, PLAN]),
+        (
+            replace(DONE, restores="20261129T080000000-abcdef", held=True),
+            (),
+            ["pinotctl task follow t_OFFLINE", "pinotctl task versions t_OFFLINE"],
+        ),
         (replace(DONE, behind=(("Server_a", 2),)), (), ["pinotctl lineage doctor t_OFFLINE", PLAN]),
     ],
 )
