@@ -1,9 +1,10 @@
-"""Runs FileIngestionTask in a child process that can be paused or killed at each of its steps.
+"""Runs FileIngestionTask, or a rollback, in a child process that can be paused or killed at each step.
 
 A step is a write of the run to the property store or one of its controller calls. Arguments: controller URL,
 ZooKeeper, cluster name. A command is a line of JSON on stdin::
 
-    {"table": NAME, "halt": null or {"how": "kill" or "pause", "when": "before" or "after",
+    {"table": NAME, "rollback": null or VERSION,
+     "halt": null or {"how": "kill" or "pause", "when": "before" or "after",
      "step": NAME, "nth": N, "since": null or NAME of a step that has to be done first}}
 
 The answer is ``{"event": "ended", ...}`` with the report or the error and all steps. A pause is answered with
@@ -32,6 +33,7 @@ from controller_client.config import ControllerConfig
 from controller_client.errors import NotFoundError, PinotPluginError
 from controller_client.zookeeper import PropertyStore, ZNRecord
 from minion_tasks.file_ingestion.engine.minion import MinionEngine
+from minion_tasks.file_ingestion.run.rollback import roll_back
 from minion_tasks.file_ingestion.run.trigger import RunTools, run_task
 
 _LOCK_WAIT_S = 120.0
@@ -173,9 +175,11 @@ def main() -> None:
             steps.begin(command["halt"])
             ended: dict[str, Any] = {}
             try:
-                report = run_task(
-                    RunTools(client, store, engine, clock), command["table"], lock_wait_s=_LOCK_WAIT_S
-                )
+                tools, table = RunTools(client, store, engine, clock), command["table"]
+                if (version := command["rollback"]) is None:
+                    report = run_task(tools, table, lock_wait_s=_LOCK_WAIT_S)
+                else:
+                    report = roll_back(tools, table, version, lock_wait_s=_LOCK_WAIT_S)
                 ended["report"] = dataclasses.asdict(report)
             except PinotPluginError as error:
                 ended["error"] = {"type": type(error).__name__, "text": str(error)}

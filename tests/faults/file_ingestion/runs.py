@@ -66,16 +66,20 @@ class Runner(Program):
         )
         self._is_ready = False
 
-    def run(self, table: str, halt: Halt | None = None, *, how: str = "kill") -> Ran:
-        self.start(table, halt, how=how)
+    def run(
+        self, table: str, halt: Halt | None = None, *, how: str = "kill", rollback: str | None = None
+    ) -> Ran:
+        self.start(table, halt, how=how, rollback=rollback)
         return self.ended()
 
-    def start(self, table: str, halt: Halt | None = None, *, how: str = "pause") -> None:
-        """Start a run; ``how`` is the action at the halt: ``pause`` or ``kill``."""
+    def start(
+        self, table: str, halt: Halt | None = None, *, how: str = "pause", rollback: str | None = None
+    ) -> None:
+        """Start a run, or a rollback; ``how`` is the action at the halt: ``pause`` or ``kill``."""
         if not self._is_ready:
             assert self._answer()["event"] == "ready"
             self._is_ready = True
-        self.send({"table": table, "halt": halt.order(how) if halt else None})
+        self.send({"table": table, "rollback": rollback, "halt": halt.order(how) if halt else None})
 
     def wait_paused(self) -> None:
         answer = self._answer()
