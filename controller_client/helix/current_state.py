@@ -11,9 +11,9 @@ from controller_client.common.text import counted_text
 from controller_client.common.waiting import wait_until
 from controller_client.errors import ConflictError, NotFoundError, OutcomeUnknownError
 from controller_client.helix.instance_config import live_session
-from controller_client.helix.record_at import read_record_at
 from controller_client.rest.segment_states import first_few
 from controller_client.zookeeper.property_store import PropertyStore
+from controller_client.zookeeper.record import ZNRecord
 
 if TYPE_CHECKING:
     from controller_client.rest.client import RestClient
@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 __all__ = ["SegmentResets", "wake_helix"]
 
 _WAKE_EVERY_POLLS = 5
+_SETTLED_S = 3.0
+_LOADED = ("ONLINE", "CONSUMING")
 
 
 class SegmentResets:
     """Waits until servers have dropped segments and loaded them again; to be made before they are reset.
 
-    The states alone do not show it: a segment that a server has not dropped yet counts as loaded, too.
+    The external view alone does not show it. It follows the servers: a segment that a server has not dropped
+    yet counts as loaded, and one that is loaded again may still turn OFFLINE there for a moment.
 
     Args:
         client: Client.
@@ -49,7 +52,7 @@ class SegmentResets:
     ) -> None:
         self._client, self._store, self._table = client, store, table
         self._names, self._servers = names, servers
-        self._before = self._transitions()
+        self._before, _ = self._transitions()
 
     def wait(self, timeout_s: float, *, seen: Callable[[int], object] = lambda _count: None) -> None:
         """Wait until all segments are loaded again.
@@ -62,15 +65,16 @@ class SegmentResets:
             WaitTimeoutError: Not all are loaded in time.
         """
         polls = 0
+        loaded_since_s: float | None = None
 
         def missing() -> str | None:
-            nonlocal polls
+            nonlocal polls, loaded_since_s
             polls += 1
-            now = self._transitions()
+            now, changed_at = self._transitions()
             faults: list[object] = [
-                f"{server} has not dropped {name} yet"
+                f"{server} has not dropped {name} and loaded it again"
                 for (name, server), before in self._before.items()
-                if now.get((name, server)) == before
+                if not _is_loaded_again(before, now.get((name, server)))
             ]
             unloaded = self._client.segments.unloaded(self._table, self._names)
             seen(len(self._names) - len({fault.segment for fault in unloaded}))
@@ -79,7 +83,15 @@ class SegmentResets:
                 with suppress(NotFoundError):
                     wake_helix(self._store, self._table)
             faults += unloaded
-            return f"not loaded yet: {first_few(faults)}" if faults else None
+            if faults:
+                loaded_since_s = None
+                return f"not loaded yet: {first_few(faults)}"
+            now_s = self._client.clock.monotonic()
+            loaded_since_s = now_s if loaded_since_s is None else loaded_since_s
+            # Helix may have skipped the state in between, and then writes nothing.
+            if self._view_written_at() > changed_at or now_s - loaded_since_s >= _SETTLED_S:
+                return None
+            return "the external view may be older than the servers' states"
 
         wait_until(
             missing,
@@ -89,23 +101,40 @@ class SegmentResets:
             remedy="check in the servers' logs whether they can read the segments' download URLs",
         )
 
-    def _transitions(self) -> Mapping[tuple[str, str], Mapping[str, str]]:
-        """Return the live servers' records of their last transitions, by segment and server.
+    def _view_written_at(self) -> int:
+        """Return ZooKeeper's number of the transaction that wrote the table's external view."""
+        znode = self._store.connection.read(f"/{self._store.cluster_name}/EXTERNALVIEW/{self._table}")
+        return znode.zxid if znode else 0
+
+    def _transitions(self) -> tuple[Mapping[tuple[str, str], Mapping[str, str]], int]:
+        """Return the live servers' records of their last transitions, and when the last one was written.
 
         Two records of the same segment and server differ if there was a transition in between, because they
         contain its times. A segment that a server has never had since it joined has none.
+
+        Returns:
+            The records by segment and server, and ZooKeeper's number of the last transaction that wrote one.
         """
         store = self._store
         transitions: dict[tuple[str, str], Mapping[str, str]] = {}
+        written_at = 0
         for server in sorted(self._servers):
             session = live_session(store, server)
             if session is None:
                 continue
             path = f"/{store.cluster_name}/INSTANCES/{server}/CURRENTSTATES/{session}/{self._table}"
-            record = read_record_at(store, path)
-            states = record.map_fields if record else {}
+            znode = store.connection.read(path)
+            if znode is None or not znode.content:
+                continue
+            states = ZNRecord.from_bytes(znode.content, where=path).map_fields
             transitions |= {(name, server): states[name] for name in self._names if name in states}
-        return transitions
+            written_at = max(written_at, znode.zxid)
+        return transitions, written_at
+
+
+def _is_loaded_again(before: Mapping[str, str], now: Mapping[str, str] | None) -> bool:
+    """Whether a server has loaded a segment since a transition; of one that is gone, the view shows it."""
+    return now is None or (now != before and now.get("CURRENT_STATE") in _LOADED)
 
 
 def wake_helix(store: PropertyStore, table: TableName) -> None:
