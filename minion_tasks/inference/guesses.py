@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -23,9 +23,9 @@ _WHOLE = re.compile(r"[+-]?[0-9]+")
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _COMMA_NUMBER = re.compile(r"[+-]?[0-9]{1,3}(?:\.?[0-9]{3})*,[0-9]+")
-_KEY = re.compile(
-    r"(?i)(?:^|[_\W])(?:ids?|keys?|codes?|no|nr|number|zip|plz|phone|year|month|day|hour|minute)$|Id$"
-)
+_KEY = re.compile(r"(?i:(?:^|[_\W])(?:ids?|keys?|codes?|no|number|year|month|day|hour|minute)|nr)$|Id$")
+_DIALLED = re.compile(r"(?i)(?:^|[_\W])(?:zip|zip_?code|post_?code|plz|phone|tel|fax|mobile)$")
+"""What may begin with a zero in a later row."""
 _TIME = re.compile(r"(?i)(?:^|[_\W])(?:ts|timestamp|at|when|day|epoch)(?:$|[_\W])|time|date|[a-z]At$")
 _DIGITS_OF_DOUBLE = 15
 _SHOWN = 40
@@ -114,7 +114,7 @@ def _of_texts(column: ColumnSample) -> _Type:
     if all(_WHOLE.fullmatch(value) for value in values):
         return _of_digits(column)
     if all(_NUMBER.fullmatch(value) for value in values):
-        digits = max(_digits(value) for value in values)
+        digits = _most_digits(values)
         if digits > _DIGITS_OF_DOUBLE:
             return _Type("BIG_DECIMAL", f"numbers of up to {digits} digits, which DOUBLE would round")
         return _Type("DOUBLE", f"numbers with a fraction, such as {_sample(column)}")
@@ -135,6 +135,8 @@ def _of_digits(column: ColumnSample) -> _Type:
         return _Type(
             "STRING", f"digits with zeros in front, such as {_sample(column, zeros[0])}: not a number"
         )
+    if _DIALLED.search(column.name):
+        return _Type("STRING", f"digits to be dialled or written on a letter, such as {_sample(column)}")
     if (time_type := _as_times(column)) is not None:
         return time_type
     longest = max(values, key=len)
@@ -202,9 +204,9 @@ def _of_lists(column: ColumnSample) -> _Type:
 
 
 def _of_decimals(column: ColumnSample) -> _Type:
-    digits = max(_digits(str(value)) for value in column.values)
-    if column.declared is None and digits <= _DIGITS_OF_DOUBLE:
+    if column.declared is None and _most_digits(map(str, column.values)) <= _DIGITS_OF_DOUBLE:
         return _Type("DOUBLE", f"numbers with a fraction, such as {_sample(column)}")
+    digits = max(_digits(str(value)) for value in column.values)
     return _Type("BIG_DECIMAL", f"decimal numbers of up to {digits} digits")
 
 
@@ -230,6 +232,16 @@ _BY_TYPE: Sequence[tuple[set[type], Callable[[ColumnSample], _Type]]] = (
     ({time}, _constant("STRING", "times of day, as texts")),
     ({bytes}, _constant("BYTES", "bytes, not text")),
 )
+
+
+def _most_digits(values: Iterable[str]) -> int:
+    """Return the most digits of numbers that are not DOUBLEs to the last digit."""
+    return max((_digits(value) for value in values if not _is_double(value)), default=0)
+
+
+def _is_double(value: str) -> bool:
+    """Whether a number is what a program writes for a DOUBLE, however many digits it has."""
+    return Decimal(repr(float(value))) == Decimal(value)
 
 
 def _digits(value: str) -> int:
