@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, get_type_hints
 
 from controller_client.common.formats import Format, with_unknown
@@ -47,6 +47,8 @@ UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading an invalid record raises."""
 
 SESSION_FORMAT = Format("the record of a session of FileIngestionTask")
+HELD_FORMAT = dataclasses.replace(SESSION_FORMAT, version=SESSION_FORMAT.version + 1)
+"""Of a session after which no run may start: a release that does not know that must not start one."""
 GROUP_FORMAT = Format("the record of a session's files")
 NAMES_FORMAT = Format("the record of the segments that a session replaces")
 # When you raise the version of a part, raise the session's too, since it is read before any decision.
@@ -86,7 +88,12 @@ def session_record(session: Session) -> ZNRecord:
         "held": "true" if session.held else None,
     }
     written = {key: value for key, value in fields.items() if value is not None}
-    return ZNRecord(session.session_id, with_unknown(SESSION_FORMAT.stamp(written), session.unknown, ()))
+    stamped = _format_of(written).stamp(written)
+    return ZNRecord(session.session_id, with_unknown(stamped, session.unknown, ()))
+
+
+def _format_of(fields: Mapping[str, str]) -> Format:
+    return HELD_FORMAT if "held" in fields else SESSION_FORMAT
 
 
 _SESSION_FIELDS = frozenset(
@@ -117,7 +124,7 @@ def session_from(
     Raises:
         FormatVersionError: A later release wrote it.
     """
-    SESSION_FORMAT.check(fields, where)
+    _format_of(fields).check(fields, where)
     return Session(
         session_id=session_id,
         table=table,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from controller_client.errors import ConflictError, NotFoundError
+from controller_client.errors import ConflictError, FormatVersionError, NotFoundError
 from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.zookeeper import ZNRecord
@@ -23,6 +23,7 @@ from minion_tasks.file_ingestion.session.model import (
     abandon,
     move,
 )
+from minion_tasks.file_ingestion.session.records import SESSION_FORMAT
 from minion_tasks.file_ingestion.session.store import DamagedSessionError
 from tests.unit.minion_tasks.samples import TABLE, file, make_session, make_store, segment
 
@@ -70,6 +71,22 @@ def test_state_and_retry_count_are_readable_in_zookeeper() -> None:
     assert found is not None
     assert found.record.simple_fields["state"] == "IN_PROGRESS"
     assert found.record.simple_fields["retryCount"] == "2"
+
+
+def test_a_release_that_knows_no_rollbacks_refuses_a_table_that_was_rolled_back() -> None:
+    store, memory = make_store()
+    held = store.create(make_session(restores="s0", held=True))
+
+    def fields() -> dict[str, str]:
+        found = memory.get(f"{ROOT}/s1")
+        assert found is not None
+        return found.record.simple_fields
+
+    with pytest.raises(FormatVersionError, match=r"version 2, but this process .* reads version 1"):
+        SESSION_FORMAT.check(fields(), ROOT)
+    assert store.load("s1") == held
+    store.save(replace(held, held=False))
+    assert SESSION_FORMAT.check(fields(), ROOT) == 1
 
 
 def test_a_long_message_is_truncated() -> None:
