@@ -118,9 +118,10 @@ def proposal_of(
             + (", ".join(guess.name for guess in times) or "none has one"),
         )
     chosen = time_column or (times[0].name if times else None)
-    notes = [*notes, _time_note(chosen, times, has_choice=time_column is None)]
+    notes = list(notes)
     if any(guess.nulls for guess in columns):
         notes.append("some columns have nulls, so nullHandlingEnabled is set")
+    notes.append(_time_note(chosen, times, has_choice=time_column is None))
     table = _table(table_name, columns, chosen, task)
     return Proposal(table_name, _fields(columns), table, columns, notes)
 
