@@ -149,6 +149,8 @@ def _value(parameter: click.Parameter, folder: Path, command: str) -> str:
     if isinstance(parameter.type, click.File):
         is_schema = "--schema" in parameter.opts or command.startswith("schema ")
         return str(folder / ("schema.json" if is_schema else "table.json"))
+    if parameter.name == "sources":
+        return str(folder / "table.json")
     if parameter.name == "path":
         return "/CONFIGS/TABLE/t_REALTIME"
     if parameter.name in ("query", "sql"):

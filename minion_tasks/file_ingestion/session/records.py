@@ -30,6 +30,7 @@ from minion_tasks.sources.base import SourceVersion
 
 __all__ = [
     "GROUP_FORMAT",
+    "HELD_FORMAT",
     "NAMES_FORMAT",
     "SESSION_FORMAT",
     "UNREADABLE",
@@ -47,7 +48,8 @@ UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading an invalid record raises."""
 
 SESSION_FORMAT = Format("the record of a session of FileIngestionTask")
-HELD_FORMAT = dataclasses.replace(SESSION_FORMAT, version=SESSION_FORMAT.version + 1)
+_HELD = SESSION_FORMAT.version + 1
+HELD_FORMAT = dataclasses.replace(SESSION_FORMAT, version=_HELD, oldest=_HELD)
 """Of a session after which no run may start: a release that does not know that must not start one."""
 GROUP_FORMAT = Format("the record of a session's files")
 NAMES_FORMAT = Format("the record of the segments that a session replaces")

@@ -68,7 +68,12 @@ from minion_tasks.file_ingestion.session.model import (
     SessionState,
     StagedUnit,
 )
-from minion_tasks.file_ingestion.session.records import GROUP_FORMAT, NAMES_FORMAT, SESSION_FORMAT
+from minion_tasks.file_ingestion.session.records import (
+    GROUP_FORMAT,
+    HELD_FORMAT,
+    NAMES_FORMAT,
+    SESSION_FORMAT,
+)
 from minion_tasks.file_ingestion.session.store import SessionStore, sessions_path
 from tests.unit.fake_clock import FakeClock
 from tests.unit.formats.sample import INSTANCE, OFFLINE, PLUGINS, PROPERTIES, REALTIME, SESSION, znode
@@ -134,6 +139,7 @@ INGESTION = Session(
     request="mine",
     version=0,
 )
+HELD = replace(INGESTION, restores="s0", held=True)
 FILES = FileGroup(
     0,
     (
@@ -287,6 +293,14 @@ ZNODES = [
         lambda store: SessionStore(store, OFFLINE).create(INGESTION),
         lambda store: SessionStore(store, OFFLINE).load(SESSION_ID),
         INGESTION,
+    ),
+    znode(
+        "ingestion-held",
+        HELD_FORMAT,
+        PROPERTIES + _SESSION_PATH,
+        lambda store: SessionStore(store, OFFLINE).create(HELD),
+        lambda store: SessionStore(store, OFFLINE).load(SESSION_ID),
+        HELD,
     ),
     znode(
         "ingestion-files",
