@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from controller_client.common.folders import scratch_folder
-from controller_client.common.names import TableName, TableType
+from controller_client.common.names import TableName
 from controller_client.common.text import counted_text
 from controller_client.errors import ConfigError
 from jvm_bridge.input_rules import FileFormat
 from minion_tasks.file_ingestion.params.stores import LAKEHOUSES
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.inference.guesses import guess_column
-from minion_tasks.inference.proposal import Proposal, merged_columns, proposal_of
+from minion_tasks.inference.proposal import Proposal, merged_columns, proposal_of, table_named
 from minion_tasks.inference.samples import FileSample, read_sample
 
 __all__ = ["propose_following", "table_name_of_lakehouse"]
@@ -74,6 +74,4 @@ def _samples(params: FileIngestionParams, max_rows: int) -> Iterator[FileSample]
 
 def table_name_of_lakehouse(uri: str) -> TableName:
     """Return a name for a table that follows another one: the last part of its name or folder."""
-    last = re.split(r"[/.]", uri.rstrip("/"))[-1]
-    name = re.sub(r"[^A-Za-z0-9_]+", "_", last).strip("_")
-    return TableName(f"{name or 'table'}_{TableType.OFFLINE}")
+    return table_named(re.split(r"[/.]", uri.rstrip("/"))[-1])

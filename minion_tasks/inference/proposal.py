@@ -18,7 +18,7 @@ from jvm_bridge.input_rules import FileFormat
 from minion_tasks.inference.guesses import ColumnGuess, guess_column
 from minion_tasks.inference.samples import ColumnSample, FileSample, format_of, read_sample
 
-__all__ = ["Proposal", "merged_columns", "proposal_of", "propose", "table_name_of"]
+__all__ = ["Proposal", "merged_columns", "proposal_of", "propose", "table_name_of", "table_named"]
 
 _LIKELY_TIMES = re.compile(
     r"(?i)(?:event|record|created|started)?[_ ]?(?:ts|time|timestamp|date|datetime|at)?"
@@ -127,8 +127,13 @@ def proposal_of(
 
 
 def table_name_of(path: Path) -> TableName:
-    """Return a name for the table of a file: the start of its own, in letters, digits and underscores."""
-    name = re.sub(r"[^A-Za-z0-9_]+", "_", path.name.partition(".")[0]).strip("_")
+    """Return a name for the table of a file: the start of its own."""
+    return table_named(path.name.partition(".")[0])
+
+
+def table_named(text: str) -> TableName:
+    """Return the name of a table after a text, in letters, digits and underscores."""
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")
     return TableName(f"{name or 'table'}_{TableType.OFFLINE}")
 
 
