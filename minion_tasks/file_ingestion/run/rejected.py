@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from controller_client.errors import ConflictError, NotFoundError
 from minion_tasks.file_ingestion.params.registration import load_params, load_params_to_run
@@ -15,7 +14,7 @@ from minion_tasks.file_ingestion.run.resuming import unfit_reason
 from minion_tasks.file_ingestion.run.steps import LockedRun
 from minion_tasks.file_ingestion.run.trigger import locked
 from minion_tasks.file_ingestion.run.types import RunOutcome, RunReport, RunTools
-from minion_tasks.file_ingestion.session.model import Session, SessionState, move
+from minion_tasks.file_ingestion.session.model import Session, SessionState
 from minion_tasks.file_ingestion.session.store import SessionStore
 
 __all__ = ["RejectedRun", "discard_rejected", "publish_rejected", "rejected_session"]
@@ -97,11 +96,9 @@ class RejectedRun(LockedRun):
         self._check_fits(session, replaced)
         publication = Publication.of(self._sessions, session)
         check_room_to_publish(self._tools, session, publication, replaced)
-        self._cleaning.keep(replaced)
         saved = SavedSession(self._sessions, session)
         accepted = f"accepted by {self._tools.owner}: {session.message}"
-        moved = move(session, SessionState.SWITCH, self._tools.now_ms)
-        session = saved.save(replace(moved, message=accepted))
+        session = self._enter_switch(saved, replaced, session.from_pages, accepted)
         return self._finish(session, publication, RunOutcome.SWITCHED, None)
 
     def _check_fits(self, session: Session, replaced: Sequence[str]) -> None:

@@ -222,11 +222,9 @@ class RollbackRun(LockedRun):
 
     def _to_return(self, saved: SavedSession, publication: Publication, removed: Sequence[str]) -> Session:
         check_room_to_publish(self._tools, saved.session, publication, removed)
-        self._cleaning.keep(removed)
         pages = self._sessions.write_from(saved.session.session_id, removed)
-        moved = move(saved.session, SessionState.SWITCH, self._tools.now_ms)
-        message = f"rolled back to version {moved.restores} by {self._tools.owner}"
-        return saved.save(replace(moved, from_pages=pages, message=message))
+        message = f"rolled back to version {saved.session.restores} by {self._tools.owner}"
+        return self._enter_switch(saved, removed, pages, message)
 
     def follow(self) -> Session | None:
         """End the hold; see :func:`follow`."""

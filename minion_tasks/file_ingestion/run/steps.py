@@ -260,16 +260,20 @@ class LockedRun:
         check_room_to_publish(self._tools, session, publication, replaced)
         pages = self._sessions.write_from(session.session_id, replaced)
         reasons = judge(self._tools, self._params, session, publication, replaced, view.contents)
-        if not reasons:
-            self._cleaning.keep(replaced)
-        state = SessionState.REJECTED if reasons else SessionState.SWITCH
-        moved = move(session, state, self._tools.now_ms)
-        message = summary(reasons) if reasons else message
-        # Compare-and-set: fails if another run took over the table and abandoned this session.
-        session = saved.save(replace(moved, from_pages=pages, message=message))
         if reasons:
+            rejected = move(session, SessionState.REJECTED, self._tools.now_ms)
+            session = saved.save(replace(rejected, from_pages=pages, message=summary(reasons)))
             raise rejection(session, reasons)
-        return session
+        return self._enter_switch(saved, replaced, pages, message)
+
+    def _enter_switch(
+        self, saved: SavedSession, replaced: Sequence[str], pages: int, message: str | None
+    ) -> Session:
+        """Keep what is replaced, if versions are kept, and move the session to SWITCH."""
+        self._cleaning.keep(replaced)
+        moved = move(saved.session, SessionState.SWITCH, self._tools.now_ms)
+        # Compare-and-set: fails if another run took over the table and abandoned this session.
+        return saved.save(replace(moved, from_pages=pages, message=message))
 
     def _stage(self, saved: SavedSession) -> None:
         self._run_subtasks(saved)
