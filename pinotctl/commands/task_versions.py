@@ -125,7 +125,7 @@ def _row(version: TableVersion) -> tuple[object, ...]:
 
 
 def _effect(version: TableVersion) -> dict[str, Any]:
-    restored, removed = len(version.change.restored), len(version.change.removed)
+    restored, removed = len(version.rollback.restored), len(version.rollback.removed)
     return {
         "text": f"{counted_text(restored, 'segment')} back ({version.restored_bytes:,} bytes),"
         f" {counted_text(removed, 'segment')} removed",

@@ -135,7 +135,7 @@ class Cleaning:
         logger.warning("%s: %s; session discarded", self._table, error.message)
         if self._params.keep_versions > 1:
             # It is unknown what it changed, which would have to be undone as well.
-            logger.warning("%s: there is no return to versions before it", self._table)
+            logger.warning("%s: the table can no longer be rolled back to a version before it", self._table)
             self._sessions.forget_before(error.session_id)
         self._delete(error.session_id, None)
         self.delete_staging(error.session_id)

@@ -19,7 +19,7 @@ from minion_tasks.file_ingestion.run.trigger import locked
 from minion_tasks.file_ingestion.run.types import RunOutcome, RunReport, RunTools
 from minion_tasks.file_ingestion.session.model import FileGroup, Session, SessionState, StagedUnit, move
 from minion_tasks.file_ingestion.session.store import SessionStore
-from minion_tasks.file_ingestion.versions.catalogue import Return, read_change, read_versions, return_to
+from minion_tasks.file_ingestion.versions.catalogue import Rollback, read_change, read_versions, undo
 
 __all__ = [
     "RollbackRun",
@@ -45,8 +45,8 @@ class TableVersion:
         added: Number of segments that it added.
         replaced: Number of segments that it replaced.
         is_current: Whether the table is at it now.
-        change: What a return to it changes.
-        not_kept: How many of the segments that would come back are not kept, so that there is no return.
+        rollback: What a rollback to it changes.
+        not_kept: How many of the segments that would come back are not kept; with any, it fails.
         restored_bytes: Size of the tars of those that would come back.
     """
 
@@ -55,7 +55,7 @@ class TableVersion:
     added: int
     replaced: int
     is_current: bool
-    change: Return
+    rollback: Rollback
     not_kept: int
     restored_bytes: int
 
@@ -91,8 +91,8 @@ def version_of(versions: Sequence[TableVersion], version_id: str) -> TableVersio
             raise ConflictError(f"{version_id} is the current version of {version.session.table}")
         if version.not_kept:
             raise NotFoundError(
-                f"there is no return to version {version_id}: {version.not_kept} of"
-                f" {counted_text(len(version.change.restored), 'segment')} that would come back are not kept",
+                f"the table cannot be rolled back to version {version_id}: {version.not_kept} of"
+                f" {counted_text(len(version.rollback.restored), 'segment')} to restore are not kept",
                 expected="a version since keepVersions was set",
                 remedy="see 'pinotctl task versions'",
             )
@@ -150,8 +150,8 @@ def describe_versions(
     versions = []
     changes = [read_change(sessions, session) for session in made_by]
     for number, (session, change) in enumerate(zip(made_by, changes, strict=True), 1):
-        back = return_to(changes[number:], visible)
-        available = [kept[name] for name in back.restored if name in kept]
+        rollback = undo(changes[number:], visible)
+        available = [kept[name] for name in rollback.restored if name in kept]
         versions.append(
             TableVersion(
                 session,
@@ -159,8 +159,8 @@ def describe_versions(
                 added=len(change.added),
                 replaced=len(change.replaced),
                 is_current=session is made_by[-1],
-                change=back,
-                not_kept=len(back.restored) - len(available),
+                rollback=rollback,
+                not_kept=len(rollback.restored) - len(available),
                 restored_bytes=sum(segment.tar_size_bytes for segment in available),
             )
         )
@@ -168,7 +168,7 @@ def describe_versions(
 
 
 class RollbackRun(LockedRun):
-    """A return to an earlier version, with the table's lock held; the arguments are those of a run."""
+    """A rollback to an earlier version, with the table's lock held; the arguments are those of a run."""
 
     def roll_back(self, version_id: str) -> RunReport:
         """Return to a version; see :func:`roll_back`."""
@@ -186,9 +186,9 @@ class RollbackRun(LockedRun):
         session = self._new_session(version.session.source_version, restores=version_id)
         session = self._sessions.save(move(session, SessionState.IN_PROGRESS, self._tools.now_ms))
         with self._kept_or_discarded(session) as saved:
-            self._restage(saved, version.change.restored)
+            self._restage(saved, version.rollback.restored)
             publication = Publication.of(self._sessions, saved.session)
-            session = self._to_return(saved, publication, version.change.removed)
+            session = self._to_return(saved, publication, version.rollback.removed)
         return self._finish(session, publication, RunOutcome.ROLLED_BACK, None)
 
     def _end_open(self) -> None:

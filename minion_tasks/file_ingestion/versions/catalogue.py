@@ -1,4 +1,4 @@
-"""Which versions a table has had, and what a return to one of them changes."""
+"""Which versions a table has had, and what a rollback to one of them changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from controller_client.publishing.staged_segment import StagedSegment
 from minion_tasks.file_ingestion.session.model import Session, SessionState
 from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
 
-__all__ = ["Return", "VersionChange", "needed_segments", "read_change", "read_versions", "return_to"]
+__all__ = ["Rollback", "VersionChange", "needed_segments", "read_change", "read_versions", "undo"]
 
 
 def read_versions(sessions: SessionStore, most: int) -> list[Session]:
@@ -57,8 +57,8 @@ def read_change(sessions: SessionStore, session: Session) -> VersionChange:
 
 
 @dataclass(frozen=True)
-class Return:
-    """What a return to an earlier version changes.
+class Rollback:
+    """What a rollback to an earlier version changes.
 
     Attributes:
         restored: Names of the segments that come back.
@@ -69,11 +69,11 @@ class Return:
     removed: tuple[str, ...]
 
 
-def return_to(later: Sequence[VersionChange], visible: Collection[str]) -> Return:
+def undo(later: Sequence[VersionChange], visible: Collection[str]) -> Rollback:
     """Undo versions, newest first; segments of other writers, and what retention deletes, stay as they are.
 
     Args:
-        later: What was changed after the version that is returned to, oldest first.
+        later: What was changed after the version to roll back to, oldest first.
         visible: Names of the segments that queries see.
     """
     present = set(visible)
@@ -81,10 +81,10 @@ def return_to(later: Sequence[VersionChange], visible: Collection[str]) -> Retur
     for change in reversed(later):
         result.difference_update(segment.name for segment in change.added)
         result.update(change.replaced)
-    return Return(tuple(sorted(result - present)), tuple(sorted(present - result)))
+    return Rollback(tuple(sorted(result - present)), tuple(sorted(present - result)))
 
 
 def needed_segments(sessions: SessionStore, most: int) -> set[str]:
-    """Return the names of the segments that a return to one of the last versions may restore."""
+    """Return the names of the segments that a rollback to one of the last versions may restore."""
     later = read_versions(sessions, most)[1:]
     return {name for session in later for name in sessions.read_from(session)}

@@ -186,7 +186,7 @@ def test_a_version_from_before_segments_were_kept_is_refused() -> None:
     third = life.publish("F3")
     (_, second, last) = life.versions()
     assert (second.not_kept, last.is_current, last.session.session_id) == (0, True, third)
-    assert second.restored_bytes == 10 * len(second.change.restored)
+    assert second.restored_bytes == 10 * len(second.rollback.restored)
     world.close()
 
 
@@ -215,7 +215,7 @@ def test_a_segment_that_retention_has_deleted_does_not_come_back() -> None:
     del world.table[expired]
     life.run_rollback(second)
     assert life.seen.keys() == {"F2"}
-    assert version_of(life.versions(), third).change.restored
+    assert version_of(life.versions(), third).rollback.restored
     life.run_rollback(first)
     assert life.seen == {}
     world.close()
@@ -271,7 +271,7 @@ def test_versions_end_at_a_damaged_session(caplog: pytest.LogCaptureFixture) -> 
     assert life.versions() == []
     caplog.set_level(logging.WARNING)
     third = life.publish("F3")
-    assert "there is no return to versions before it" in caplog.text
+    assert "the table can no longer be rolled back to a version before it" in caplog.text
     assert [version.session.session_id for version in life.versions()] == [third]
     world.close()
 
