@@ -7,25 +7,25 @@ import sys
 import time
 from typing import Any
 
-from pyspark.sql import SparkSession
+from spark_connectors.session import start_spark
 
 
 def main() -> None:
     """Write a Parquet folder to each of the tables, or read each of them."""
     request: dict[str, Any] = json.load(sys.stdin)
-    cores = request["cores"]
-    spark = (
-        SparkSession.builder.master(f"local[{cores}]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.memory", "2g")
-        # One task per file, like the other system.
-        .config("spark.sql.files.maxPartitionBytes", "1g")
-        .config("spark.sql.files.openCostInBytes", "1g")
-        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
-        .getOrCreate()
+    spark = start_spark(
+        "benchmark",
+        {
+            "spark.master": f"local[{request['cores']}]",
+            "spark.ui.enabled": "false",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.memory": "2g",
+            # One task per file, like the other system.
+            "spark.sql.files.maxPartitionBytes": "1g",
+            "spark.sql.files.openCostInBytes": "1g",
+            "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        },
     )
     spark.sparkContext.setLogLevel("ERROR")
     seconds = []
