@@ -29,6 +29,8 @@ __all__ = ["DeltaSource"]
 
 _BATCH_ROWS = 65_536
 _OF_ACTION = ["path", "size_bytes", "modification_time", "num_records"]
+# What delta-rs says of a version that does not exist yet, and of one whose log was cleaned up.
+_MISSING_VERSION = ("not the same as the specified end version", "No table metadata or protocol found")
 _OPTION_NAMES = {
     "region": "AWS_REGION",
     "endpoint": "AWS_ENDPOINT_URL",
@@ -149,12 +151,14 @@ class DeltaSource(LakehouseSource[_File]):
 
     def _known(self, error: Exception) -> SourceError | None:
         if isinstance(error, TableNotFoundError):
+            # Also if the log of the pinned version was cleaned up, when it was the first one.
+            of_pin = "" if self._pin is None else f" that has {self._pin}"
             return SourceError(
-                f"there is no Delta table in {self._uri}",
+                f"there is no Delta table in {self._uri}{of_pin}",
                 expected="a folder with _delta_log",
                 remedy="check inputDirURI, or name the format of the files in inputFormat",
             )
-        if self._pin is not None and "version" in str(error).lower():
+        if self._pin is not None and any(text in str(error) for text in _MISSING_VERSION):
             return self._has_no(self._pin)
         return None
 

@@ -149,6 +149,14 @@ def test_pins(lakehouse: Lakehouse, another_process: Callable[[], None]) -> None
         lakehouse.source("id:7").list(None)
     with pytest.raises(SourceError, match="does not have time:2000-01-01"):
         lakehouse.source("time:2000-01-01T00:00:00Z").list(None)
+    log = lakehouse.folder / "_delta_log"
+    (log / f"{0:020}.json").write_text('{"version": 3')
+    with pytest.raises(SourceError, match="could not be listed"):
+        lakehouse.source("id:1").list(None)
+    (log / f"{0:020}.json").unlink()
+    for pin, text in {"id:0": "no Delta table .* that has id:0", "id:1": "does not have id:1"}.items():
+        with pytest.raises(SourceError, match=text):
+            lakehouse.source(pin).list(None)
 
 
 def test_a_recreated_table_is_another_one(lakehouse: Lakehouse, follower: Follower) -> None:
