@@ -203,13 +203,16 @@ class SessionStore:
         self._delete_if_present(f"{self._root}/{session_id}", recursive=True)
 
     def prune(self, versions: int = 1) -> None:
-        """Delete all sessions but the newest two, and those that made the table's last versions.
+        """Delete all sessions but the newest two and, if versions are kept, those that made the last ones.
 
         Before a damaged session there are no versions, since it is unknown what it changed.
+
+        Args:
+            versions: How many versions of the table are kept; the present one alone needs no session.
         """
         ids = self.ids()
         kept = set(ids[-_NEWEST:])
-        for session_id in reversed(ids):
+        for session_id in reversed(ids) if versions > 1 else ():
             if versions == 0:
                 break
             try:

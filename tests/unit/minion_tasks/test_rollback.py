@@ -181,7 +181,7 @@ def test_a_version_from_before_segments_were_kept_is_refused() -> None:
     first = life.publish("F1")
     life.publish("F1", "F2")
     life.configs["keepVersions"] = "3"
-    with pytest.raises(NotFoundError, match="1 of 1 segment that would come back are not kept"):
+    with pytest.raises(NotFoundError, match="1 of 1 segment to restore are not kept"):
         life.run_rollback(first)
     third = life.publish("F3")
     (_, second, last) = life.versions()

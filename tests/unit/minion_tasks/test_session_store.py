@@ -154,6 +154,17 @@ def test_the_last_two_sessions_are_kept_with_all_their_records(count: int, left:
     assert len(memory.nodes) == 3 * len(left)
 
 
+@pytest.mark.parametrize(("versions", "left"), [(1, ["s4", "s5"]), (2, ["s1", "s3", "s4", "s5"])])
+def test_sessions_of_versions_are_kept_if_versions_are(versions: int, left: list[str]) -> None:
+    store, _ = make_store()
+    for session_id in ("s0", "s1", "s2", "s3", "s4", "s5"):
+        is_version = session_id in ("s0", "s1", "s3")
+        session = make_session(session_id, state=SessionState.DONE if is_version else SessionState.INIT)
+        store.create(session if is_version else abandon(session, "why", 9))
+    store.prune(versions)
+    assert store.ids() == left
+
+
 def test_a_session_is_deleted_with_all_its_records_and_may_be_deleted_twice() -> None:
     store, memory = make_store()
     store.create(make_session())
