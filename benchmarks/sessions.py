@@ -2,7 +2,8 @@
 
 - ``retry``: some of many files fail, and the next run reads only these. For comparison, the same files are
   ingested alone into a separate table.
-- ``switch``: 1,000 segments from one file each; how long the lineage entry is open.
+- ``switch``: 1,000 segments from one file each, pushed one at a time, and in batches; how long the lineage
+  entry is open.
 - ``rollback``: 1,000 segments are replaced by 1,000 others, which are kept, and the table returns to them.
 - ``scale``: 100,000 small files, some of which fail: plan, run, retry, switch; the largest znode of the
   session, and the memory of the process that runs the task.
@@ -32,6 +33,7 @@ from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.config import ControllerConfig
 from controller_client.models import Schema, TableConfig
+from controller_client.publishing.pushing import PushMode
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.local_cluster import ClusterPorts, LocalCluster
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
@@ -166,18 +168,18 @@ def retry(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
 
 
 def switch(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
-    """Switch many segments and measure how long the lineage entry is open."""
-    table = bench.table("switch_many", enableSync="true")
-    bench.write(table, range(arguments.switch_segments), 10)
-    ran = bench.run(table)
-    assert ran.code == 0, "the run failed"
-    return {
-        "part": "switch",
-        "segments": ran.report["segments"],
-        "staging s": ran.report["staging_s"],
-        "switch s (entry open)": ran.report["switch_s"],
-        "largest znode bytes": bench.largest_znode(table),
-    }
+    """Switch many segments in each push mode for metadata, and measure how long the lineage entry is open."""
+    figures: dict[str, object] = {"part": "switch", "segments": arguments.switch_segments}
+    for mode in (PushMode.METADATA, PushMode.BATCH):
+        table = bench.table(f"switch_{mode.lower()}", **{"enableSync": "true", "push.mode": mode})
+        bench.write(table, range(arguments.switch_segments), 10)
+        ran = bench.run(table)
+        assert ran.code == 0, "the run failed"
+        assert ran.report["segments"] == arguments.switch_segments
+        figures[f"{mode}: staging s"] = ran.report["staging_s"]
+        figures[f"{mode}: switch s (entry open)"] = ran.report["switch_s"]
+        figures["largest znode bytes"] = bench.largest_znode(table)
+    return figures
 
 
 def rollback(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:

@@ -8,30 +8,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
-from urllib.parse import quote
 
-from controller_client.common.disk import naming_full_disks
-from controller_client.common.folders import scratch_folder
 from controller_client.common.names import TableName
-from controller_client.errors import NotAppliedError, NotFoundError, PinotPluginError
-from controller_client.filestore import FileStore, scheme_of
+from controller_client.errors import NotAppliedError, PinotPluginError
+from controller_client.filestore import FileStore
 from controller_client.publishing.lineage_size import check_lineage_size
 from controller_client.publishing.loading import SegmentLoading
+from controller_client.publishing.pushing import Pushing
 from controller_client.publishing.replacement import SegmentReplacement
 from controller_client.publishing.routing import wait_routed
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.rest.client import RestClient
 from controller_client.rest.delete_risks import OF_REPLACED
 from controller_client.rest.lineage import LineageEntry, LineageState, TableView
-from controller_client.segment_tar import file_name_of
 from controller_client.zookeeper import PropertyStore
 
 logger = logging.getLogger(__name__)
 
-_PARALLEL_PUSHES = 4
 _ONLINE_S = 600.0
 _ROUTED_S = 30.0
 
@@ -77,8 +71,7 @@ def switch(
         segments: All staged segments of the session.
         replaced: Segments to replace.
         staging: The store with the staged segments.
-        push_mode: ``METADATA`` (the controller copies the tar within the store) or ``TAR`` (it is sent
-            through the controller).
+        push_mode: A :class:`~controller_client.publishing.pushing.PushMode`.
         on_entry: Called with the lineage entry's id as soon as it is known.
         keep_on_error: Whether a failed entry stays open for the next run, which continues with it; queries
             see none of its segments meanwhile. False: it is reverted at once, after which its names cannot be
@@ -94,7 +87,7 @@ def switch(
         OutcomeUnknownError: The outcome of a call is unknown; run the switch again.
     """
     names = [segment.name for segment in segments]
-    pushing = _Pushing(client, table, segments, staging, push_mode)
+    pushing = Pushing(client, table, segments, staging, push_mode)
     view = view or client.lineage.view(table)
     earlier = _entry_of(view, names)
     if earlier is not None:
@@ -191,7 +184,7 @@ def push_one_by_one(
     names = [segment.name for segment in segments]
     client.segments.check_delete(table, set(replaced).difference(names), accept=OF_REPLACED)
     if segments:
-        pushing = _Pushing(client, table, segments, staging, push_mode)
+        pushing = Pushing(client, table, segments, staging, push_mode)
         pushing.push_missing(client.segments.list(table, exclude_replaced=False))
         loading = SegmentLoading(client, table, store, pushing.push, min_replicas=min_replicas)
         loading.wait(names, _ONLINE_S)
@@ -211,104 +204,3 @@ def was_reverted(client: RestClient, table: TableName, names: Sequence[str]) -> 
     return any(not entry.live and wanted & set(entry.segments_to) for entry in entries) and not any(
         entry.live and wanted == set(entry.segments_to) for entry in entries
     )
-
-
-class _Pushing:
-    """Pushes staged segments of a table."""
-
-    def __init__(
-        self,
-        client: RestClient,
-        table: TableName,
-        segments: Sequence[StagedSegment],
-        staging: FileStore,
-        push_mode: str,
-    ) -> None:
-        self._client = client
-        self._table = table
-        self._segments = segments
-        self._staging = staging
-        self._push_mode = push_mode
-
-    def is_in(self, names: Collection[str]) -> bool:
-        """Return whether there are segments and all of them are in the table, given the names in it."""
-        if not self._segments or not all(segment.name in names for segment in self._segments):
-            return False
-        return all(self._is_the_same(segment) for segment in self._segments)
-
-    def push_missing(self, existing: Collection[str]) -> None:
-        """Push the segments that the table does not have.
-
-        Args:
-            existing: All segments of the table, as read under its lock.
-        """
-        existing = frozenset(existing)
-        self.push(
-            [
-                segment.name
-                for segment in self._segments
-                if segment.name not in existing or not self._is_the_same(segment)
-            ]
-        )
-
-    def _is_the_same(self, segment: StagedSegment) -> bool:
-        """Return whether the table's segment is this one, not an older one to be refreshed in place."""
-        try:
-            return self._client.segments.metadata(self._table, segment.name).crc == segment.crc
-        except NotFoundError:
-            return False  # a failed push was undone since the segments were listed
-
-    def push(self, names: Collection[str]) -> None:
-        """Push the segments with these names."""
-        mode = _effective_mode(self._client, self._push_mode, self._segments)
-
-        def push(segment: StagedSegment) -> None:
-            _push(self._client, self._table, segment, self._staging, mode, folder)
-
-        requested = set(names)
-        if not requested:
-            return
-        with (
-            scratch_folder("pinot-push-") as folder,
-            naming_full_disks(folder),
-            ThreadPoolExecutor(_PARALLEL_PUSHES, thread_name_prefix="push") as pool,
-        ):
-            for _ in pool.map(push, (segment for segment in self._segments if segment.name in requested)):
-                pass
-
-
-def _effective_mode(client: RestClient, push_mode: str, segments: Sequence[StagedSegment]) -> str:
-    """Return the push mode; METADATA requires staging folder and deep store on the same kind of store."""
-    if push_mode == "TAR" or not segments:
-        return "TAR"
-    deep_store = client.cluster.deep_store_uri()
-    if deep_store is None or scheme_of(deep_store) != scheme_of(segments[0].tar_uri):
-        logger.warning(
-            "segments are uploaded through the controller: the staging folder is not in its deep store (%s)",
-            deep_store,
-        )
-        return "TAR"
-    return "METADATA"
-
-
-def _push(
-    client: RestClient,
-    table: TableName,
-    segment: StagedSegment,
-    staging: FileStore,
-    mode: str,
-    folder: Path,
-) -> None:
-    uri = segment.metadata_uri if mode == "METADATA" else segment.tar_uri
-    path = folder / f"{file_name_of(segment.name)}.tar.gz"
-    try:
-        staging.download(uri, path)
-        if mode == "METADATA":
-            # This project's URIs are not percent-encoded, Pinot's are.
-            scheme, colon, rest = segment.tar_uri.partition(":")
-            uri = f"{scheme}{colon}{quote(rest)}"
-            client.segments.push_metadata(table, path, uri, copy_to_deep_store=True)
-        else:
-            client.segments.upload_tar(table, path)
-    finally:
-        path.unlink(missing_ok=True)

@@ -114,6 +114,7 @@ class Capability(StrEnum):
     LIST_LINEAGE = "listing the segment lineage"
     COPY_TO_DEEP_STORE = "a metadata push that copies the segment into the deep store"
     PAUSE_CONSUMPTION = "pausing consumption"
+    PUSH_IN_BATCHES = "metadata pushes in batches"
     RELOAD_STATUS = "the status of a reload"
     EMPTY_SEGMENTS_TO = "replacing segments with nothing"
     FORCE_COMMIT_SOME = "forcing the commit of chosen segments"
@@ -174,6 +175,7 @@ SINCE: Mapping[Capability, PinotVersion] = {
     Capability.CONFIGS_AS_WRITTEN: PinotVersion(1, 3),
     Capability.CURSORS: PinotVersion(1, 3),
     Capability.SCHEDULE_CHECKED: PinotVersion(1, 3),
+    Capability.PUSH_IN_BATCHES: PinotVersion(1, 3),
     Capability.TABLE_MANAGERS: PinotVersion(1, 3),
     Capability.PAUSE_COMMENT: PinotVersion(1, 3),
     Capability.MISSING_COLUMNS_AS_DEFAULT: PinotVersion(1, 4),

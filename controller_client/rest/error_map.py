@@ -23,7 +23,7 @@ __all__ = ["OVERRIDES", "classify"]
 
 
 _REPLACE = "/segments/[^/]+/"
-_UPLOAD = "/(v2/)?segments"
+_UPLOAD = "/(v2/)?segments(/batchUpload)?"
 _TASK = "/tasks/(task|subtask)/[^/]+/(state|config|debug)"
 _READ_LINEAGE = "read the table's lineage before doing anything else"
 _ANY_TABLE = "/tables(/[^/]+)?|/tableConfigs/validate"

@@ -192,6 +192,23 @@ class SegmentsApi(SegmentReloads):
             headers["COPY_SEGMENT_TO_DEEP_STORE"] = "true"
         self._push(table, metadata_tar, headers, allow_refresh)
 
+    def push_batch(self, table: str, batch_tar: Path) -> None:
+        """Push segments whose tars are in the deep store; the controller copies them to its own folder in it.
+
+        Args:
+            table: Table.
+            batch_tar: What :func:`controller_client.segment_tar.writer.write_batch_tar` has written.
+
+        Raises:
+            UnsupportedError: The version takes no batches.
+            NotFoundError: There is no such table.
+            RejectedError: As for :meth:`upload_tar`, for one of the segments; others may have been pushed.
+            OutcomeUnknownError: The reply was lost: check which of the segments exist, with the right CRC.
+        """
+        self._capabilities().require(Capability.PUSH_IN_BATCHES)
+        headers = {"UPLOAD_TYPE": "METADATA", "COPY_SEGMENT_TO_DEEP_STORE": "true"}
+        self._push(table, batch_tar, headers, allow_refresh=True, path="/segments/batchUpload")
+
     def download(self, table: str, segment: str, path: Path) -> int:
         """Write a segment's tar.gz from the controller's deep store to a file.
 
@@ -328,11 +345,18 @@ class SegmentsApi(SegmentReloads):
         path = path_of("segments", table, "zkmetadata")
         return set(self._transport.get_json(path, dict, params={"type": TableName(table).type}))
 
-    def _push(self, table: str, tar_path: Path, headers: dict[str, str], allow_refresh: bool) -> None:
+    def _push(
+        self,
+        table: str,
+        tar_path: Path,
+        headers: dict[str, str],
+        allow_refresh: bool,
+        path: str = "/v2/segments",
+    ) -> None:
         with tar_path.open("rb") as tar:
             self._transport.request(
                 "POST",
-                "/v2/segments",
+                path,
                 params=self._push_params(table, allow_refresh),
                 file=(tar_path.name, tar),
                 headers=headers,

@@ -6,19 +6,33 @@ import gzip
 import tarfile
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from controller_client.common.new_file import new_file
 from controller_client.errors import DataError
 from controller_client.segment_tar.layout import CREATION_META, PROPERTIES
+from controller_client.segment_tar.reader import TarLimits, read_tar
 
-__all__ = ["METADATA_FILES", "write_files", "write_metadata_tar", "write_tar"]
+__all__ = [
+    "METADATA_FILES",
+    "BatchEntry",
+    "write_batch_tar",
+    "write_files",
+    "write_metadata_tar",
+    "write_tar",
+]
+
+_BATCH_URIS = "all_segments_metadata"
+"""In the tar of a batch: of each segment, a line with its name and one with the URI of its tar."""
 
 METADATA_FILES = (CREATION_META, PROPERTIES)
 """The files of a metadata push, from which the controller creates the segment's znode."""
 
 _COPY_BYTES = 1 << 20
+_METADATA_LIMITS = TarLimits(max_tar_bytes=64 << 20, max_unpacked_bytes=256 << 20)
 
 OpenGzip = Callable[[IO[bytes]], AbstractContextManager[Any]]
 """Returns a file object that compresses what is written to it."""
@@ -65,9 +79,7 @@ def write_files(
         with (
             new.open("wb") as file,
             open_gzip(file) as stream,
-            tarfile.TarFile(
-                fileobj=stream, mode="w", format=tarfile.GNU_FORMAT, copybufsize=_COPY_BYTES
-            ) as tar,
+            _open_tar(stream) as tar,
         ):
             tar.addfile(_entry(tarfile.DIRTYPE, top, 0o755))
             for folder in _folders(files):
@@ -96,6 +108,58 @@ def write_metadata_tar(tar_path: Path, folder: Path, open_gzip: OpenGzip = _zlib
     if missing:
         raise DataError(f"the folder is not a segment: it lacks {', '.join(missing)}", where=str(folder))
     return write_files(tar_path, folder.name, [(name, paths[name]) for name in METADATA_FILES], open_gzip)
+
+
+@dataclass(frozen=True)
+class BatchEntry:
+    """A segment of a batch of metadata pushes.
+
+    Attributes:
+        name: Its name.
+        download_uri: Where its tar.gz is, percent-encoded.
+        metadata_tar: What :func:`write_metadata_tar` has written.
+    """
+
+    name: str
+    download_uri: str
+    metadata_tar: Path
+
+
+def write_batch_tar(tar_path: Path, entries: Iterable[BatchEntry]) -> None:
+    """Write the tar.gz of a batch of metadata pushes.
+
+    Args:
+        tar_path: The tar; it is replaced if it exists.
+        entries: The segments.
+
+    Raises:
+        DataError: A metadata tar is damaged, or lacks a file.
+    """
+    uris = []
+    with gzip.GzipFile(tar_path, "wb", compresslevel=1) as stream, _open_tar(stream) as tar:
+        for entry in entries:
+            uris += [entry.name, entry.download_uri]
+            files = {
+                file.path: b"".join(file.pieces)
+                for file in read_tar(entry.metadata_tar, _METADATA_LIMITS)
+                if file.path in METADATA_FILES
+            }
+            missing = [name for name in METADATA_FILES if name not in files]
+            if missing:
+                raise DataError(f"the metadata of segment {entry.name} lacks {', '.join(missing)}")
+            for name, content in files.items():
+                _add_content(tar, f"{entry.name}.{name}", content)
+        _add_content(tar, _BATCH_URIS, "".join(f"{line}\n" for line in uris).encode(errors="surrogatepass"))
+
+
+def _add_content(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+    entry = _entry(tarfile.REGTYPE, name, 0o644)
+    entry.size = len(content)
+    tar.addfile(entry, BytesIO(content))
+
+
+def _open_tar(stream: Any) -> tarfile.TarFile:
+    return tarfile.TarFile(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT, copybufsize=_COPY_BYTES)
 
 
 def _folders(files: list[tuple[str, Path]]) -> list[str]:

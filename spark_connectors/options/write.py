@@ -16,6 +16,7 @@ from controller_client.common.parsing import (
     whole_number,
 )
 from controller_client.errors import ConfigError
+from controller_client.publishing.pushing import PushMode
 from jvm_bridge.input_rules import MissingLimit
 from spark_connectors.options.connection import ConnectionOptions
 from spark_connectors.options.declared import option
@@ -123,8 +124,9 @@ class WriteOptions(ConnectionOptions):
     )
     push_mode: str = option(
         "pushMode",
-        one_of("METADATA", "TAR"),
-        "`METADATA`: the controller copies segments from the staging folder; `TAR`: the driver uploads them.",
+        one_of(*PushMode),
+        "`METADATA`: the controller copies segments from the staging folder, with `BATCH` up to 50 at once;"
+        " `TAR`: the driver uploads them.",
         default="METADATA",
     )
     min_replicas: int | None = option(

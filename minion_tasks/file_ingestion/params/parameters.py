@@ -20,6 +20,7 @@ from controller_client.common.parsing import (
     text,
     whole_number,
 )
+from controller_client.publishing.pushing import PushMode
 from jvm_bridge.input_rules import FileFormat, MissingLimit, text_encoding, time_zone
 from jvm_bridge.minion import DEFAULT_TAG
 from minion_tasks.file_ingestion.checks.rules import RANGE, column_names, percentage
@@ -168,7 +169,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter(
         "output.fs.className", text, None, "PinotFS class of the staging folder; must match its scheme."
     ),
-    Parameter("push.mode", one_of("METADATA", "TAR"), "METADATA", "How staged segments are uploaded."),
+    Parameter("push.mode", one_of(*PushMode), "METADATA", "How staged segments are uploaded."),
     Parameter(
         "minServingReplicas",
         count_or_all,

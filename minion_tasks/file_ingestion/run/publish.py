@@ -87,7 +87,7 @@ def publish(
         publication: Its staged segments.
         replaced: Segments to replace, as recorded when SWITCH began.
         staging: The store of the staged segments.
-        push_mode: ``METADATA`` or ``TAR``.
+        push_mode: A :class:`~controller_client.publishing.pushing.PushMode`.
         min_replicas: How many replicas of each new segment must be online; None: all.
         on_entry: Called with the id of the lineage entry as soon as it is known.
 

@@ -140,7 +140,7 @@ class SteppedHttp(requests.Session):
 
 def _call(method: str, url: str) -> str:
     parts = urlsplit(url).path.strip("/").split("/")
-    if parts == ["v2", "segments"]:
+    if parts in (["v2", "segments"], ["segments", "batchUpload"]):
         return f"{method} push"
     # segments/{table}: the list; segments/{table}/{segment}/metadata: metadata; otherwise the last part.
     last = parts[0] if len(parts) == 2 else parts[-1]

@@ -1,4 +1,4 @@
-"""Segments are pushed to a real cluster in three ways, read back and deleted."""
+"""Segments are pushed to a real cluster in four ways, read back and deleted."""
 
 from __future__ import annotations
 
@@ -18,10 +18,14 @@ from controller_client.errors import (
     NotFoundError,
     QueryError,
     RejectedError,
+    UnsupportedError,
     WaitTimeoutError,
 )
+from controller_client.rest.capabilities import Capability
+from controller_client.segment_tar.writer import BatchEntry, write_batch_tar
 from tests.integration.controller_client.conftest import Content, Filled, content_of
 from tests.support.cluster import PinotCluster
+from tests.support.needs import needs
 from tests.support.segments import BuiltSegment
 from tests.support.tiers import FULL
 
@@ -90,6 +94,33 @@ def test_a_metadata_push(
     metadata = client.segments.metadata(table, segment.name)
     assert (metadata.download_url == staged) is not copy
     assert metadata.crc == segment.crc
+
+
+@needs(Capability.PUSH_IN_BATCHES, raises=UnsupportedError, match="lacks metadata pushes in batches")
+def test_a_batch_of_metadata_pushes(
+    pinot: PinotCluster,
+    client: ControllerClient,
+    table: str,
+    content: Content,
+    built: list[BuiltSegment],
+    tmp_path: Path,
+) -> None:
+    batch = tmp_path / "batch.tar.gz"
+    staged = {segment.name: put_into_deep_store(pinot, segment.tar) for segment in built}
+    entries = [BatchEntry(segment.name, staged[segment.name], segment.metadata_tar) for segment in built]
+    write_batch_tar(batch, entries)
+    client.segments.push_batch(table, batch)
+    client.segments.wait_online(table, staged, 300)
+    content.wait(built)
+    for segment in built:
+        metadata = client.segments.metadata(table, segment.name)
+        assert metadata.crc == segment.crc
+        assert metadata.download_url not in (None, staged[segment.name]), "the controller copies it"
+    # The same again is a refresh, which changes nothing.
+    client.segments.push_batch(table, batch)
+    content.wait(built)
+    with pytest.raises(NotFoundError, match="nope"):
+        client.segments.push_batch(f"{table.removesuffix('_OFFLINE')}_nope_OFFLINE", batch)
 
 
 def test_a_push_by_address(

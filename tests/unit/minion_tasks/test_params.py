@@ -201,7 +201,7 @@ def test_update_mode() -> None:
         (_with(replacedSegmentsRetentionPeriod="1w"), "replacedSegmentsRetentionPeriod is '1w'"),
         (_with(taskTimeoutSeconds="0"), "taskTimeoutSeconds"),
         (_with(numConcurrentTasksPerInstance="0"), "numConcurrentTasksPerInstance"),
-        (_with(push__mode="URI"), "push.mode is 'URI': expected one of METADATA, TAR"),
+        (_with(push__mode="URI"), "push.mode is 'URI': expected one of METADATA, BATCH, TAR"),
         (_with(minionInstanceTag=" "), "minionInstanceTag is ' ': it is empty"),
         (_with(segmentReader="java"), "segmentReader is 'java'"),
         (_with(inputDirURI="oss://bucket/x"), "scheme 'oss'"),

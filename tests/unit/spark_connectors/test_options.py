@@ -92,7 +92,7 @@ def test_without_any_option_the_error_explains_where_they_are_lost() -> None:
         ("maxNumRecordsPerSegment", "0", "an integer, at least 1"),
         ("desiredSegmentSize", "many", "a size such as 500M"),
         ("tlsVerify", "perhaps", "true or false"),
-        ("pushMode", "URI", "one of METADATA, TAR"),
+        ("pushMode", "URI", "one of METADATA, BATCH, TAR"),
         ("overwriteScope", "day", "one of table, timeRange, partitions"),
         ("overwriteFrom", "2020-01-01", "a whole number in the time column's unit"),
         ("overwritePartitions", "1,-2", "whole numbers, 0 or more"),
