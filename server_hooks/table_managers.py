@@ -1,7 +1,7 @@
 """Replaces a server's table managers with ours, through Pinot's own extension point; Java: ``v1_5.tables``.
 
-Pinot 1.4 and 1.5 pass different arguments when they create a table's manager, so there are two providers,
-``v1_4.provider`` and ``v1_5.provider``; both create the same tables.
+Pinot 1.4, 1.5 and 1.6 pass different arguments when they create a table's manager, so each has its own
+provider, e.g. ``v1_4.provider``; all create the same tables.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ PACKAGE = "io.pinotplugins.v1_5.tables"
 _SHARED = "io.pinotplugins.upsert"
 _PROPERTY = "pinot.server.instance.table.data.manager.provider.class"
 _STOCK = "org.apache.pinot.core.data.manager.provider.DefaultTableDataManagerProvider"
-_THROTTLERS = "org.apache.pinot.segment.local.utils.SegmentOperationsThrottlerSet"
-"""A class that Pinot 1.5 creates table managers with, and that earlier versions do not have."""
+_PROVIDERS = {
+    "org.apache.pinot.core.data.manager.realtime.ServerIngestionOomProtectionManager": "v1_6",
+    "org.apache.pinot.segment.local.utils.SegmentOperationsThrottlerSet": "v1_5",
+}
+"""The version of each provider, newest first, by a class that creating a table manager needs since then."""
 
 
 def has_extension_point() -> bool:
@@ -46,13 +49,14 @@ def load() -> str:
     Returns:
         The class that creates their managers.
     """
-    provider = f"io.pinotplugins.{'v1_5' if has_class(_THROTTLERS) else 'v1_4'}.provider"
+    version = next((name for since, name in _PROVIDERS.items() if has_class(since)), "v1_4")
+    provider = f"io.pinotplugins.{version}.provider"
     load_classes(
         provider,
         PACKAGE,
         _SHARED,
         otherwise="the hooks do not support the table managers of this version of Pinot",
-        expected="Pinot 1.4 or 1.5",
+        expected="Pinot 1.4 to 1.6",
         remedy="run the server without the hooks",
     )
     return f"{provider}.TableManagers"

@@ -43,6 +43,7 @@ from jvm_bridge.builder.pinot_classes import (
     parse_schema,
     parse_table_config,
 )
+from jvm_bridge.builder.sources.avro_source import applies_logical_types_by_default
 from jvm_bridge.builder.transformers import replaces_special_values
 from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 from jvm_bridge.jvm import start_jvm
@@ -303,9 +304,8 @@ def _value(value: Any) -> Any:
 
 def _features(_: dict[str, Any]) -> dict[str, Any]:
     """Return the features of this process's Pinot."""
-    avro = "org.apache.pinot.plugin.inputformat.avro.AvroRecordReaderConfig"
     return {
-        "avro_logical_types": has_class(avro) and bool(jpype.JClass(avro)().isEnableLogicalTypes()),
+        "avro_logical_types": applies_logical_types_by_default(),
         "data_crc": has_method(jpype.JClass(f"{_LOCAL}.utils.CrcUtils"), "computeDataCrc"),
         "is_pinot_1": is_pinot_1(),
         "special_values": replaces_special_values(),

@@ -17,7 +17,7 @@ from controller_client.errors import DataError, UnsupportedError
 from jvm_bridge.builder.heap import max_heap_mib, of_full_heap
 from jvm_bridge.builder.java_classes import classes_of
 from jvm_bridge.builder.model import SourceFile, UnreadableFileError
-from jvm_bridge.builder.pinot_classes import has_class, java_class
+from jvm_bridge.builder.pinot_classes import has_class, has_method, java_class
 from jvm_bridge.builder.planning import DECIMAL, MIXED, NESTED, Unsuitable
 from jvm_bridge.builder.sources.avro_types import AvroColumn, AvroType, planned_column
 from jvm_bridge.builder.sources.file_columns import FileColumns, by_row
@@ -25,11 +25,13 @@ from jvm_bridge.builder.sources.source import Batch, is_gzipped
 from jvm_bridge.input_rules import FileFormat
 from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 
-__all__ = ["avro_columns"]
+__all__ = ["applies_logical_types_by_default", "avro_columns"]
 
 _PACKAGE = "io.pinotplugins.avro"
 _ROWS_PACKAGE = "io.pinotplugins.rows"
 _READER_CONFIG = "org.apache.pinot.plugin.inputformat.avro.AvroRecordReaderConfig"
+_FLAG = "isEnableLogicalTypes"
+"""Pinot 1.6 no longer has it: its reader always applies them."""
 _BATCH_ROWS = 65_536
 _BATCH_BYTES = 64 << 20
 
@@ -74,7 +76,15 @@ def _applies_logical_types(file: SourceFile) -> bool:
     given = (file.reader_config or {}).get("enableLogicalTypes")
     if given is not None:
         return given.strip().lower() == "true"
-    return has_class(_READER_CONFIG) and bool(java_class(_READER_CONFIG)().isEnableLogicalTypes())
+    return applies_logical_types_by_default()
+
+
+def applies_logical_types_by_default() -> bool:
+    """Return whether this Pinot's reader applies logical types unless a property says otherwise."""
+    if not has_class(_READER_CONFIG):
+        return False
+    config = java_class(_READER_CONFIG)
+    return not has_method(config, _FLAG) or bool(getattr(config(), _FLAG)())
 
 
 def _batches(file: SourceFile, columns: Mapping[str, AvroColumn], names: Sequence[str]) -> Iterator[Batch]:

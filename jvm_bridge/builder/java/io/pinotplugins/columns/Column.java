@@ -1,23 +1,20 @@
 package io.pinotplugins.columns;
 
 import java.io.IOException;
+import java.lang.reflect.Method;
 import java.util.Map;
 import java.util.Set;
 import org.apache.pinot.segment.local.segment.creator.impl.stats.AbstractColumnStatisticsCollector;
-import org.apache.pinot.segment.local.segment.creator.impl.stats.BigDecimalColumnPreIndexStatsCollector;
-import org.apache.pinot.segment.local.segment.creator.impl.stats.BytesColumnPredIndexStatsCollector;
-import org.apache.pinot.segment.local.segment.creator.impl.stats.DoubleColumnPreIndexStatsCollector;
-import org.apache.pinot.segment.local.segment.creator.impl.stats.FloatColumnPreIndexStatsCollector;
-import org.apache.pinot.segment.local.segment.creator.impl.stats.IntColumnPreIndexStatsCollector;
-import org.apache.pinot.segment.local.segment.creator.impl.stats.LongColumnPreIndexStatsCollector;
-import org.apache.pinot.segment.local.segment.creator.impl.stats.StringColumnPreIndexStatsCollector;
 import org.apache.pinot.segment.spi.creator.ColumnStatistics;
-import org.apache.pinot.segment.spi.creator.StatsCollectorConfig;
 import org.apache.pinot.segment.spi.partition.PartitionFunction;
+import org.apache.pinot.spi.data.FieldSpec;
 import org.apache.pinot.spi.data.FieldSpec.DataType;
 
 /** One column: the statistics that Pinot's collector would find in it, and its values for Pinot's creators. */
 abstract class Column implements ColumnStatistics {
+  /** Whether Pinot asks for all lengths, as since 1.6; before, it has none of numbers, nor the shortest of strings. */
+  static final boolean HAS_ALL_LENGTHS = hasMethod("getLengthOfLongestElement");
+
   final String _name;
   final DataType _storedType;
   final boolean _isSingle;
@@ -27,6 +24,7 @@ abstract class Column implements ColumnStatistics {
   int _entries;
   int _maxInRow;
   int _maxRowBytes;
+  private FieldSpec _fieldSpec;
   private transient AbstractColumnStatisticsCollector _partitions;
   private transient Object[] _boxed;
 
@@ -41,9 +39,16 @@ abstract class Column implements ColumnStatistics {
     }
   }
 
-  /** Reads the column and collects its statistics. */
-  final void collect(ColumnFile file, StatsCollectorConfig config)
+  /**
+   * Reads the column and collects its statistics.
+   *
+   * @param fieldSpec its field in the schema
+   * @param partitions Pinot's collector for this column, which only gets values if the column is partitioned
+   */
+  final void collect(ColumnFile file, FieldSpec fieldSpec, AbstractColumnStatisticsCollector partitions)
       throws IOException {
+    _fieldSpec = fieldSpec;
+    _partitions = partitions;
     for (Block block : _blocks) {
       _entries = Math.addExact(_entries, block._values);
     }
@@ -51,12 +56,20 @@ abstract class Column implements ColumnStatistics {
     if (!_isSingle) {
       findLongestRows(file);
     }
-    _partitions = collector(config);
     if (_isSingle && _partitions.getPartitionFunction() != null) {
       for (Object value : boxed()) {
         _partitions.collect(value);
       }
     }
+  }
+
+  private static boolean hasMethod(String name) {
+    for (Method method : ColumnStatistics.class.getMethods()) {
+      if (method.getName().equals(name)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Finds the distinct values and whether the rows are sorted. */
@@ -91,7 +104,7 @@ abstract class Column implements ColumnStatistics {
       throws IOException {
     for (int b = 0; b < _blocks.length; b++) {
       int[] lengths = _blocks[b].lengths(file);
-      int[] ids = getLengthOfLargestElement() < 0 ? null : ids(file, b);
+      int[] ids = _storedType.isFixedWidth() ? null : ids(file, b);
       int value = 0;
       for (int length : lengths) {
         _maxInRow = Math.max(_maxInRow, length);
@@ -153,25 +166,20 @@ abstract class Column implements ColumnStatistics {
     }
   }
 
-  private AbstractColumnStatisticsCollector collector(StatsCollectorConfig config) {
-    switch (_storedType) {
-      case INT:
-        return new IntColumnPreIndexStatsCollector(_name, config);
-      case LONG:
-        return new LongColumnPreIndexStatsCollector(_name, config);
-      case FLOAT:
-        return new FloatColumnPreIndexStatsCollector(_name, config);
-      case DOUBLE:
-        return new DoubleColumnPreIndexStatsCollector(_name, config);
-      case STRING:
-        return new StringColumnPreIndexStatsCollector(_name, config);
-      case BYTES:
-        return new BytesColumnPredIndexStatsCollector(_name, config);
-      case BIG_DECIMAL:
-        return new BigDecimalColumnPreIndexStatsCollector(_name, config);
-      default:
-        throw new IllegalStateException("unsupported column type " + _storedType);
-    }
+  @Override
+  public int getLengthOfShortestElement() {
+    return HAS_ALL_LENGTHS ? _storedType.size() : -1;
+  }
+
+  @Override
+  public int getLengthOfLargestElement() {
+    return HAS_ALL_LENGTHS ? _storedType.size() : -1;
+  }
+
+  @Override
+  public final int getMaxRowLengthInBytes() {
+    int longest = getLengthOfLargestElement();
+    return longest < 0 || _isSingle ? longest : _storedType.isFixedWidth() ? longest * _maxInRow : _maxRowBytes;
   }
 
   @Override
@@ -195,17 +203,37 @@ abstract class Column implements ColumnStatistics {
   }
 
   @Override
-  public final int getNumPartitions() {
-    return _partitions.getNumPartitions();
-  }
-
-  @Override
-  public final Map<String, String> getPartitionFunctionConfig() {
-    return _partitions.getPartitionFunctionConfig();
-  }
-
-  @Override
   public final Set<Integer> getPartitions() {
     return _partitions.getPartitions();
+  }
+
+  // Pinot before 1.6 asks for these two.
+
+  public final int getNumPartitions() {
+    PartitionFunction function = getPartitionFunction();
+    return function == null ? 0 : function.getNumPartitions();
+  }
+
+  public final Map<String, String> getPartitionFunctionConfig() {
+    PartitionFunction function = getPartitionFunction();
+    return function == null ? null : function.getFunctionConfig();
+  }
+
+  // Pinot asks for the rest since 1.6.
+
+  public final FieldSpec getFieldSpec() {
+    return _fieldSpec;
+  }
+
+  public final int getTotalDocs() {
+    int rows = 0;
+    for (Block block : _blocks) {
+      rows += block._rows;
+    }
+    return rows;
+  }
+
+  public final int getLengthOfLongestElement() {
+    return getLengthOfLargestElement();
   }
 }

@@ -8,6 +8,8 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.BiFunction;
 import java.util.function.Function;
+import org.apache.pinot.segment.local.segment.creator.impl.stats.AbstractColumnStatisticsCollector;
+import org.apache.pinot.segment.local.segment.creator.impl.stats.SegmentPreIndexStatsCollectorImpl;
 import org.apache.pinot.segment.spi.creator.ColumnStatistics;
 import org.apache.pinot.segment.spi.creator.SegmentCreationDataSource;
 import org.apache.pinot.segment.spi.creator.SegmentPreIndexStatsContainer;
@@ -51,9 +53,13 @@ public final class ColumnarSource implements SegmentCreationDataSource, SegmentP
 
   @Override
   public SegmentPreIndexStatsContainer gatherStats(StatsCollectorConfig config) {
+    SegmentPreIndexStatsCollectorImpl collectors = new SegmentPreIndexStatsCollectorImpl(config);
+    collectors.init();
     try {
-      for (Column column : _columns.values()) {
-        column.collect(_file, config);
+      for (Map.Entry<String, Column> entry : _columns.entrySet()) {
+        String name = entry.getKey();
+        entry.getValue().collect(_file, config.getFieldSpecForColumn(name),
+            (AbstractColumnStatisticsCollector) collectors.getColumnProfileFor(name));
       }
       return this;
     } catch (IOException e) {

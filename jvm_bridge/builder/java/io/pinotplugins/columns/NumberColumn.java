@@ -232,7 +232,7 @@ final class NumberColumn extends Column {
     return boxed;
   }
 
-  private Object box(int id) {
+  private Comparable<?> box(int id) {
     switch (_storedType) {
       case INT:
         return (int) _sorted[id];
@@ -251,12 +251,12 @@ final class NumberColumn extends Column {
   }
 
   @Override
-  public Object getMinValue() {
+  public Comparable<?> getMinValue() {
     return box(0);
   }
 
   @Override
-  public Object getMaxValue() {
+  public Comparable<?> getMaxValue() {
     return box(_sorted.length - 1);
   }
 
@@ -268,20 +268,5 @@ final class NumberColumn extends Column {
   @Override
   public int getCardinality() {
     return _sorted.length;
-  }
-
-  @Override
-  public int getLengthOfShortestElement() {
-    return -1;
-  }
-
-  @Override
-  public int getLengthOfLargestElement() {
-    return -1;
-  }
-
-  @Override
-  public int getMaxRowLengthInBytes() {
-    return -1;
   }
 }

@@ -250,12 +250,12 @@ final class TextColumn extends Column {
   }
 
   @Override
-  public Object getMinValue() {
+  public Comparable<?> getMinValue() {
     return _sorted[0];
   }
 
   @Override
-  public Object getMaxValue() {
+  public Comparable<?> getMaxValue() {
     return _sorted[_sorted.length - 1];
   }
 
@@ -269,19 +269,24 @@ final class TextColumn extends Column {
     return _sorted.length;
   }
 
-  /** Pinot's own collectors do not return it for strings. */
   @Override
   public int getLengthOfShortestElement() {
-    return _sizes == null || _storedType == DataType.STRING ? -1 : _shortest;
+    boolean isKnown = _sizes != null && (_storedType != DataType.STRING || HAS_ALL_LENGTHS);
+    return isKnown ? _shortest : super.getLengthOfShortestElement();
   }
 
   @Override
   public int getLengthOfLargestElement() {
-    return _sizes == null ? -1 : _longest;
+    return _sizes == null ? super.getLengthOfLargestElement() : _longest;
   }
 
-  @Override
-  public int getMaxRowLengthInBytes() {
-    return _sizes == null ? -1 : _isSingle ? _longest : _maxRowBytes;
+  /** Whether a column of strings has only ASCII characters; Pinot asks for it since 1.6. */
+  public boolean isAscii() {
+    for (int id = 0; id < _sorted.length; id++) {
+      if (_storedType != DataType.STRING || ((String) _sorted[id]).length() != _sizes[id]) {
+        return false;
+      }
+    }
+    return true;
   }
 }

@@ -1,34 +1,22 @@
 package io.pinotplugins.v1_4.provider;
 
 import com.google.common.cache.Cache;
-import io.pinotplugins.v1_5.tables.RealtimeTable;
+import io.pinotplugins.v1_5.tables.TableProvider;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Semaphore;
 import java.util.function.Supplier;
 import org.apache.commons.lang3.tuple.Pair;
 import org.apache.helix.HelixManager;
 import org.apache.pinot.common.restlet.resources.SegmentErrorInfo;
-import org.apache.pinot.core.data.manager.provider.DefaultTableDataManagerProvider;
 import org.apache.pinot.segment.local.data.manager.TableDataManager;
 import org.apache.pinot.segment.local.utils.SegmentLocks;
 import org.apache.pinot.segment.local.utils.SegmentOperationsThrottler;
 import org.apache.pinot.segment.local.utils.SegmentReloadSemaphore;
 import org.apache.pinot.spi.config.instance.InstanceDataManagerConfig;
 import org.apache.pinot.spi.config.table.TableConfig;
-import org.apache.pinot.spi.config.table.TableType;
 import org.apache.pinot.spi.data.Schema;
 
-/**
- * Creates our realtime tables in a server; set in the property
- * {@code pinot.server.instance.table.data.manager.provider.class}.
- */
-public final class TableManagers extends DefaultTableDataManagerProvider {
-    private InstanceDataManagerConfig config;
-    private HelixManager helix;
-    private SegmentLocks locks;
-    private SegmentOperationsThrottler throttler;
-    private Semaphore builds;
-
+/** Creates our realtime tables in a server of Pinot 1.4. */
+public final class TableManagers extends TableProvider<SegmentOperationsThrottler> {
     @Override
     public void init(
             InstanceDataManagerConfig config,
@@ -36,12 +24,7 @@ public final class TableManagers extends DefaultTableDataManagerProvider {
             SegmentLocks locks,
             SegmentOperationsThrottler throttler) {
         super.init(config, helix, locks, throttler);
-        this.config = config;
-        this.helix = helix;
-        this.locks = locks;
-        this.throttler = throttler;
-        int maxBuilds = config.getMaxParallelSegmentBuilds();
-        this.builds = maxBuilds > 0 ? new Semaphore(maxBuilds, true) : null;
+        keep(config, helix, locks, throttler);
     }
 
     @Override
@@ -53,11 +36,11 @@ public final class TableManagers extends DefaultTableDataManagerProvider {
             ExecutorService preloader,
             Cache<Pair<String, String>, SegmentErrorInfo> errors,
             Supplier<Boolean> isReady) {
-        if (table.getTableType() != TableType.REALTIME) {
+        if (!isRealtime(table)) {
             return super.getTableDataManager(
                 table, schema, reloadSemaphore, reloader, preloader, errors, isReady);
         }
-        TableDataManager made = new RealtimeTable(builds, isReady::get);
+        TableDataManager made = create(isReady::get);
         made.init(
                 config,
                 helix,
@@ -68,7 +51,7 @@ public final class TableManagers extends DefaultTableDataManagerProvider {
                 reloader,
                 preloader,
                 errors,
-                throttler);
+                throttlers);
         return made;
     }
 }

@@ -1,14 +1,12 @@
 package io.pinotplugins.v1_5.provider;
 
 import com.google.common.cache.Cache;
-import io.pinotplugins.v1_5.tables.RealtimeTable;
+import io.pinotplugins.v1_5.tables.TableProvider;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Semaphore;
 import java.util.function.BooleanSupplier;
 import org.apache.commons.lang3.tuple.Pair;
 import org.apache.helix.HelixManager;
 import org.apache.pinot.common.restlet.resources.SegmentErrorInfo;
-import org.apache.pinot.core.data.manager.provider.DefaultTableDataManagerProvider;
 import org.apache.pinot.segment.local.data.manager.TableDataManager;
 import org.apache.pinot.segment.local.utils.SegmentLocks;
 import org.apache.pinot.segment.local.utils.SegmentOperationsThrottlerSet;
@@ -16,20 +14,10 @@ import org.apache.pinot.segment.local.utils.SegmentReloadSemaphore;
 import org.apache.pinot.segment.local.utils.ServerReloadJobStatusCache;
 import org.apache.pinot.spi.config.instance.InstanceDataManagerConfig;
 import org.apache.pinot.spi.config.table.TableConfig;
-import org.apache.pinot.spi.config.table.TableType;
 import org.apache.pinot.spi.data.Schema;
 
-/**
- * Creates our realtime tables in a server; set in the property
- * {@code pinot.server.instance.table.data.manager.provider.class}.
- */
-public final class TableManagers extends DefaultTableDataManagerProvider {
-    private InstanceDataManagerConfig config;
-    private HelixManager helix;
-    private SegmentLocks locks;
-    private SegmentOperationsThrottlerSet throttlers;
-    private Semaphore builds;
-
+/** Creates our realtime tables in a server of Pinot 1.5. */
+public final class TableManagers extends TableProvider<SegmentOperationsThrottlerSet> {
     @Override
     public void init(
             InstanceDataManagerConfig config,
@@ -38,12 +26,7 @@ public final class TableManagers extends DefaultTableDataManagerProvider {
             SegmentOperationsThrottlerSet throttlers,
             ServerReloadJobStatusCache reloads) {
         super.init(config, helix, locks, throttlers, reloads);
-        this.config = config;
-        this.helix = helix;
-        this.locks = locks;
-        this.throttlers = throttlers;
-        int maxBuilds = config.getMaxParallelSegmentBuilds();
-        this.builds = maxBuilds > 0 ? new Semaphore(maxBuilds, true) : null;
+        keep(config, helix, locks, throttlers);
     }
 
     @Override
@@ -57,11 +40,11 @@ public final class TableManagers extends DefaultTableDataManagerProvider {
             BooleanSupplier isReady,
             boolean refreshAside,
             ServerReloadJobStatusCache reloads) {
-        if (table.getTableType() != TableType.REALTIME) {
+        if (!isRealtime(table)) {
             return super.getTableDataManager(
                 table, schema, reloadSemaphore, reloader, preloader, errors, isReady, refreshAside, reloads);
         }
-        TableDataManager made = new RealtimeTable(builds, isReady);
+        TableDataManager made = create(isReady);
         made.init(
                 config,
                 helix,
