@@ -144,7 +144,14 @@ OVERRIDES: tuple[Override, ...] = (
         "read the table's pause status before doing anything else",
     ),
     # The table is looked up after the tar was received; a missing one is reported as a bad request.
-    error_row("POST", _UPLOAD, 400, "Failed to find table", NotFoundError, "create the table first"),
+    error_row(
+        "POST",
+        _UPLOAD,
+        400,
+        "Failed to (find table|fetch table config for table)",
+        NotFoundError,
+        "create the table first",
+    ),
     # The change is written first, then awaited.
     error_row(
         "POST PUT",
