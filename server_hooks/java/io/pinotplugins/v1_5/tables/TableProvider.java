@@ -10,8 +10,8 @@ import org.apache.pinot.spi.config.table.TableConfig;
 import org.apache.pinot.spi.config.table.TableType;
 
 /**
- * Creates our realtime tables in a server. The methods that Pinot calls take other arguments in each version, and
- * are in a subclass for each, whose name is set in the property
+ * Creates our realtime tables in a server. The methods that Pinot calls take other arguments in each version,
+ * and are in a subclass for each, whose name is set in the property
  * {@code pinot.server.instance.table.data.manager.provider.class}.
  *
  * @param <T> what limits the operations on segments
@@ -24,7 +24,8 @@ public abstract class TableProvider<T> extends DefaultTableDataManagerProvider {
     private Semaphore builds;
 
     /** Keeps what the tables need, when the server starts. */
-    protected final void keep(InstanceDataManagerConfig config, HelixManager helix, SegmentLocks locks, T throttlers) {
+    protected final void keep(
+            InstanceDataManagerConfig config, HelixManager helix, SegmentLocks locks, T throttlers) {
         this.config = config;
         this.helix = helix;
         this.locks = locks;
