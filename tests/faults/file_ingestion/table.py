@@ -40,7 +40,7 @@ class Row:
     Attributes:
         point: Where it is injected.
         run: How the run with the fault may end: WELL, DEAD, or types of errors.
-        then: Outcomes that the next trigger may report.
+        then: Outcomes that the next trigger may report; after a run that ended well, there is nothing new.
         same_session: Whether the next trigger continues the session of the run; None: either.
         retry_count: The retries of the session as the next trigger reports them.
         by_default: Whether it is tested without ``--full``.
@@ -275,7 +275,7 @@ def _roles() -> Iterator[Row]:
             retries,
             MinionInSubtask(how),
             run=(WELL, "FilesFailedError"),
-            then=(SWITCHED, NOTHING_NEW),
+            then=(SWITCHED,),
             by_default=(how, mode, retries) == ("expired", "swap", 0),
         )
     for retries in (0, 2):
