@@ -2,6 +2,9 @@ package io.pinotplugins.expressions;
 
 import io.pinotplugins.rows.Argument;
 import io.pinotplugins.rows.ExactValues;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
 import java.nio.charset.CharacterCodingException;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -10,7 +13,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import org.apache.pinot.segment.local.function.FunctionEvaluator;
 import org.apache.pinot.segment.local.recordtransformer.DataTypeTransformer;
 import org.apache.pinot.segment.local.recordtransformer.ExpressionTransformer;
 import org.apache.pinot.spi.data.readers.GenericRow;
@@ -23,7 +25,7 @@ public final class Expressions {
   private static final int MAX_UNCERTAIN = 4;
 
   private final ExpressionTransformer _transforms;
-  private final FunctionEvaluator _filter;
+  private final MethodHandle _filter;
   private final boolean _convertsDropped;
   private final ExactValues _exact;
   private final DataTypeTransformer _types;
@@ -37,15 +39,18 @@ public final class Expressions {
 
   /**
    * @param transforms the transforms of some columns
-   * @param filter true for rows that are dropped; null if there is no filter
+   * @param filter Pinot's evaluator, true for rows that are dropped; null if there is no filter. Its interface is in
+   *     another package since Pinot 1.6
    * @param convertsDropped whether this Pinot converts the values of rows that it drops
    * @param exact converts the requested columns, except for what it leaves to Pinot
    * @param types Pinot's own conversion of these columns
    */
-  public Expressions(ExpressionTransformer transforms, FunctionEvaluator filter, boolean convertsDropped,
-      ExactValues exact, DataTypeTransformer types) {
+  public Expressions(ExpressionTransformer transforms, Object filter, boolean convertsDropped, ExactValues exact,
+      DataTypeTransformer types)
+      throws ReflectiveOperationException {
     _transforms = transforms;
-    _filter = filter;
+    _filter = filter == null ? null : MethodHandles.publicLookup().bind(filter, "evaluate",
+        MethodType.methodType(Object.class, GenericRow.class));
     _convertsDropped = convertsDropped;
     _exact = exact;
     _types = types;
@@ -98,7 +103,7 @@ public final class Expressions {
       _row.putValue(entry.getKey(), value);
     }
     _transforms.transform(_row);
-    boolean isDropped = _filter != null && Boolean.TRUE.equals(_filter.evaluate(_row));
+    boolean isDropped = _filter != null && isDropped();
     if (!isDropped || _convertsDropped) {
       _exact.accept(_row);
       _types.transform(_row);
@@ -106,6 +111,16 @@ public final class Expressions {
       _row.clear();
     }
     return isDropped;
+  }
+
+  private boolean isDropped() {
+    try {
+      return Boolean.TRUE.equals(_filter.invoke(_row));
+    } catch (RuntimeException | Error error) {
+      throw error;
+    } catch (Throwable error) {
+      throw new IllegalStateException(error);
+    }
   }
 
   private Object[] values() {
