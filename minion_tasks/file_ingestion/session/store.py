@@ -205,6 +205,7 @@ class SessionStore:
     def prune(self, versions: int = 1) -> None:
         """Delete all sessions but the newest two and, if versions are kept, those that made the last ones.
 
+        The present version's session also stays while it holds the table, as runs are refused because of it.
         Before a damaged session there are no versions, since it is unknown what it changed.
 
         Args:
@@ -212,16 +213,18 @@ class SessionStore:
         """
         ids = self.ids()
         kept = set(ids[-_NEWEST:])
-        for session_id in reversed(ids) if versions > 1 else ():
+        needs_present = versions > 1
+        for session_id in reversed(ids):
             if versions == 0:
                 break
             try:
-                is_done = self.load(session_id).state is SessionState.DONE
+                session = self.load(session_id)
             except (DamagedSessionError, NotFoundError):
                 break
-            if is_done:
+            if session.state is SessionState.DONE:
                 versions -= 1
-                kept.add(session_id)
+                if needs_present or session.held:
+                    kept.add(session_id)
         for session_id in ids:
             if session_id not in kept:
                 self.delete(session_id)

@@ -165,6 +165,16 @@ def test_sessions_of_versions_are_kept_if_versions_are(versions: int, left: list
     assert store.ids() == left
 
 
+def test_a_session_that_holds_the_table_is_kept() -> None:
+    store, _ = make_store()
+    store.create(make_session("s0", state=SessionState.DONE))
+    store.create(replace(make_session("s1", state=SessionState.DONE), held=True))
+    for session_id in ("s2", "s3"):
+        store.create(abandon(make_session(session_id), "a rollback that was killed", 9))
+    store.prune()
+    assert store.ids() == ["s1", "s2", "s3"]
+
+
 def test_a_session_is_deleted_with_all_its_records_and_may_be_deleted_twice() -> None:
     store, memory = make_store()
     store.create(make_session())
