@@ -145,25 +145,26 @@ class Pushing:
         return False
 
     def _push_metadata(self, folder: Path, batch: Sequence[StagedSegment]) -> None:
-        paths = [folder / f"{file_name_of(segment.name)}.tar.gz" for segment in batch]
-        batch_path = folder / f"{paths[0].name}.batch"
-        try:
-            for segment, path in zip(batch, paths, strict=True):
-                self._staging.download(segment.metadata_uri, path)
-            if len(batch) == 1:
-                uri = _encoded(batch[0].tar_uri)
-                self._client.segments.push_metadata(self._table, paths[0], uri, copy_to_deep_store=True)
-                return
-            write_batch_tar(
-                batch_path,
-                [
-                    BatchEntry(segment.name, _encoded(segment.tar_uri), path)
-                    for segment, path in zip(batch, paths, strict=True)
-                ],
+        entries = [
+            BatchEntry(
+                segment.name, _encoded(segment.tar_uri), folder / f"{file_name_of(segment.name)}.tar.gz"
             )
-            self._client.segments.push_batch(self._table, batch_path)
+            for segment in batch
+        ]
+        first = entries[0]
+        batch_path = first.metadata_tar.with_suffix(".batch")
+        try:
+            for segment, entry in zip(batch, entries, strict=True):
+                self._staging.download(segment.metadata_uri, entry.metadata_tar)
+            if len(entries) == 1:
+                self._client.segments.push_metadata(
+                    self._table, first.metadata_tar, first.download_uri, copy_to_deep_store=True
+                )
+            else:
+                write_batch_tar(batch_path, entries)
+                self._client.segments.push_batch(self._table, batch_path)
         finally:
-            for path in (*paths, batch_path):
+            for path in (*(entry.metadata_tar for entry in entries), batch_path):
                 path.unlink(missing_ok=True)
 
     def _push_tars(self, folder: Path, batch: Sequence[StagedSegment]) -> None:

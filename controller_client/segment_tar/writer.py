@@ -136,7 +136,7 @@ def write_batch_tar(tar_path: Path, entries: Iterable[BatchEntry]) -> None:
         DataError: A metadata tar is damaged, or lacks a file.
     """
     uris = []
-    with gzip.GzipFile(tar_path, "wb", compresslevel=1) as stream, _open_tar(stream) as tar:
+    with tar_path.open("wb") as target, _zlib(target) as stream, _open_tar(stream) as tar:
         for entry in entries:
             uris += [entry.name, entry.download_uri]
             files = {
