@@ -37,7 +37,7 @@ def unfit_reason(session: Session, params: FileIngestionParams, sessions: Sessio
     if session.state is SessionState.INIT:
         return "its plan was not finished"
     if session.restores is not None:
-        return f"its return to version {session.restores} was interrupted"
+        return f"its rollback to version {session.restores} was interrupted"
     if sessions.is_of_dropped_table(session):
         return "its table was dropped"
     began_with = (session.mode, session.atomic, session.source)

@@ -188,7 +188,7 @@ class RollbackRun(LockedRun):
         with self._kept_or_discarded(session) as saved:
             self._restage(saved, version.rollback.restored)
             publication = Publication.of(self._sessions, saved.session)
-            session = self._to_return(saved, publication, version.rollback.removed)
+            session = self._begin_switch(saved, publication, version.rollback.removed)
         return self._finish(session, publication, RunOutcome.ROLLED_BACK, None)
 
     def _end_open(self) -> None:
@@ -220,7 +220,7 @@ class RollbackRun(LockedRun):
             self._sessions.create_group(session.session_id, FileGroup(number, (), (unit,)))
         saved.save(replace(session, groups=len(starts), numbers=len(segments)))
 
-    def _to_return(self, saved: SavedSession, publication: Publication, removed: Sequence[str]) -> Session:
+    def _begin_switch(self, saved: SavedSession, publication: Publication, removed: Sequence[str]) -> Session:
         check_room_to_publish(self._tools, saved.session, publication, removed)
         pages = self._sessions.write_from(saved.session.session_id, removed)
         message = f"rolled back to version {saved.session.restores} by {self._tools.owner}"
