@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from minion_tasks.inference.guesses import ColumnGuess, guess_column
@@ -188,7 +188,7 @@ _CAN_BE_READ: Mapping[str, Callable[[str], object]] = {
     "DOUBLE": float,
     "BIG_DECIMAL": Decimal,
     "BOOLEAN": lambda text: {"true": True, "false": False}[text.lower()],
-    "TIMESTAMP": datetime.fromisoformat,
+    "TIMESTAMP": lambda text: int(text) if text.isdecimal() else datetime.fromisoformat(text),
     "JSON": json.loads,
     "STRING": str,
 }
@@ -203,6 +203,7 @@ _TEXTS = st.one_of(
 )
 
 
+@example(values=["946684800000"])  # milliseconds
 @given(values=st.one_of(st.lists(_TEXTS, min_size=1, max_size=5), st.lists(_TEXTS, min_size=1, max_size=1)))
 def test_the_type_of_texts_is_one_that_can_have_all_of_them(values: list[str]) -> None:
     found = guess(values, "ts", is_text=True)
