@@ -148,6 +148,7 @@ class Capability(StrEnum):
     DROP_CHECK = "checking whether an instance can be dropped"
     NEW_SEGMENTS_LEFT_OUT = "skipping new segments that a server does not have yet"
     STATES_BY_PUT = "setting the state of a table or an instance by PUT"
+    LINEAGE_PROTECTED = "keeping the segments that a live lineage entry needs"
 
 
 # Determined from the endpoints in each release's source tag.
@@ -190,6 +191,7 @@ SINCE: Mapping[Capability, PinotVersion] = {
     Capability.PAUSE_BATCHES: PinotVersion(1, 5),
     Capability.PAUSE_TOPICS: PinotVersion(1, 5),
     Capability.UPSERT_CHANGE_REFUSED: PinotVersion(1, 5),
+    Capability.LINEAGE_PROTECTED: PinotVersion(1, 6),
 }
 
 

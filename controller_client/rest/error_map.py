@@ -15,6 +15,7 @@ from controller_client.errors import (
     NotFoundError,
     OutcomeUnknownError,
     RejectedError,
+    UnsafeDeleteError,
     UnsupportedError,
 )
 from controller_client.rest.error_row import MappedError, Override, error_row
@@ -119,6 +120,17 @@ OVERRIDES: tuple[Override, ...] = (
         "Failed to update the segment lineage",
         OutcomeUnknownError,
         _READ_LINEAGE,
+    ),
+    # Checked before anything is deleted.
+    error_row(
+        "POST DELETE",
+        "/segments/.*",
+        500,
+        "because they participate in a live segment lineage entry",
+        UnsafeDeleteError,
+        "replaced segments are deleted by Pinot itself, segmentsConfig.replacedSegmentsRetentionPeriod after "
+        "the replacement; an open replacement must be completed or reverted first: 'pinotctl lineage list'",
+        seen_on="1.6.0",
     ),
     # Checked before anything is written or sent.
     error_row(

@@ -212,7 +212,8 @@ PARAMETERS: tuple[Parameter, ...] = (
         "replacedSegmentsRetentionPeriod",
         period_s,
         "1h",
-        "How long replaced segments are kept before a run purges them: 30m, 4h, 1d.",
+        "How long replaced segments are kept before a run purges them: 30m, 4h, 1d. Since Pinot 1.6, only"
+        " Pinot deletes them, segmentsConfig.replacedSegmentsRetentionPeriod after the switch.",
     ),
     Parameter(
         "keepVersions",

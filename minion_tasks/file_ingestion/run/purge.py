@@ -2,7 +2,7 @@
 
 New queries do not read them, but a query that began before the switch may, and the lineage entry can be
 reverted only while they exist. Pinot deletes them too, at a time of its own (its RetentionManager runs every
-six hours).
+six hours); since 1.6 it lets nobody else do it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Collection, Sequence
 
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
+from controller_client.errors import RejectedError
+from controller_client.rest.capabilities import Capability
 from controller_client.rest.delete_risks import OF_REPLACED
 from controller_client.rest.lineage import LineageEntry, LineageState
 from controller_client.zookeeper import PropertyStore, segment_path
@@ -49,6 +51,11 @@ def purgeable(
     return sorted(replaced.intersection(present) - needed)
 
 
+def purges_itself(client: ControllerClient) -> bool:
+    """Return whether replaced segments are left to Pinot, because it protects them from everyone else."""
+    return client.cluster.capabilities().has(Capability.LINEAGE_PROTECTED)
+
+
 def purge(
     client: ControllerClient,
     store: PropertyStore,
@@ -62,7 +69,17 @@ def purge(
 
     Returns:
         The segments that were (or, with ``dry_run``, would be) deleted.
+
+    Raises:
+        RejectedError: Pinot keeps them as long as the table's config says.
     """
+    if purges_itself(client):
+        raise RejectedError(
+            f"Pinot {client.cluster.version()} deletes replaced segments itself, and nobody else may",
+            where=table,
+            remedy="set segmentsConfig.replacedSegmentsRetentionPeriod in the table's config (default: 24 h "
+            "after the replacement, for append tables 4 h); Pinot applies it every six hours",
+        )
     entries = [entry for entry in client.lineage.list(table) if entry.segments_from]
     if not entries:
         return []

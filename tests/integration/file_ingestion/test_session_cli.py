@@ -10,6 +10,7 @@ import pytest
 
 from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment
+from controller_client.rest.capabilities import Capability
 from controller_client.rest.lineage import LineageState
 from controller_client.zookeeper import PropertyStore, TableLock
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
@@ -23,6 +24,7 @@ from minion_tasks.file_ingestion.session.model import (
 from minion_tasks.file_ingestion.session.store import SessionStore, sessions_path
 from tests.integration.file_ingestion.ingestion import IngestionTable, Pinotctl, write_numbers
 from tests.integration.file_ingestion.secrecy import SECRETS
+from tests.support.needs import has
 from tests.support.tiers import FULL
 
 pytestmark = pytest.mark.cluster
@@ -280,6 +282,10 @@ def test_purge_deletes_what_a_switch_has_replaced(
     assert f"1 segment: {gone}" in pinotctl("session", "show", table.name).out
     assert old < set(table.segments())
 
+    if has(Capability.LINEAGE_PROTECTED):
+        assert "deletes replaced segments itself" in pinotctl("purge", table.name, "--yes", code=1).err
+        assert gone in table.segments()
+        return
     assert pinotctl.json("purge", table.name, "--yes") == [], "its grace period is an hour"
     soon = ("purge", table.name, "--older-than", "0s")
     assert pinotctl.json(*soon, "--dry-run") == [{"segment": gone}]

@@ -2,9 +2,15 @@ from __future__ import annotations
 
 import pytest
 
+from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
+from controller_client.config import ControllerConfig
+from controller_client.errors import RejectedError
 from controller_client.rest.lineage import LineageEntry, LineageState
-from minion_tasks.file_ingestion.run.purge import purgeable
+from minion_tasks.file_ingestion.run.purge import purge, purgeable
+from tests.unit.controller_client.scripted_server import ScriptedServer, answer
 from tests.unit.counted_name import CountedName, cost
+from tests.unit.memory_zookeeper import MemoryPropertyStore
 
 HOUR_MS = 3_600_000
 COMPLETED, IN_PROGRESS, REVERTED = LineageState.COMPLETED, LineageState.IN_PROGRESS, LineageState.REVERTED
@@ -47,6 +53,15 @@ def test_segments_replaced_one_after_the_other_are_purged_together() -> None:
     first = _entry(COMPLETED, "a", "b", age_ms=3 * HOUR_MS)
     assert _purgeable(first, _entry(COMPLETED, "b", "c")) == ["a", "b"]
     assert _purgeable(first, _entry(COMPLETED, "b", "c", age_ms=1)) == ["a"]
+
+
+def test_where_pinot_protects_them_nothing_is_asked_for() -> None:
+    store = MemoryPropertyStore()
+    with ScriptedServer() as server, ControllerClient(ControllerConfig(server.url)) as client:
+        server.answers = lambda _seen: answer(200, {"pinot-controller": "1.6.0"})
+        with pytest.raises(RejectedError, match=r"Pinot 1\.6\.0 deletes replaced segments itself"):
+            purge(client, store, TableName("t_OFFLINE"), now_ms=0, older_than_s=0)
+        assert [seen.path for seen in server.requests] == ["/version"]
 
 
 def _cost(entries: int) -> int:

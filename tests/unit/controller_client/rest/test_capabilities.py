@@ -51,7 +51,7 @@ def test_each_capability_has_a_version() -> None:
 
 
 def test_a_missing_capability_names_the_first_version() -> None:
-    old, new = Capabilities(PinotVersion(0, 11)), Capabilities(PinotVersion(1, 5, 1))
+    old, new = Capabilities(PinotVersion(0, 11)), Capabilities(PinotVersion(1, 6))
     for capability, since in SINCE.items():
         assert new.has(capability)
         assert old.has(capability) is (since <= PinotVersion(0, 11))

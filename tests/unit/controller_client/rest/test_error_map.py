@@ -38,6 +38,11 @@ POST /segments/probe/endReplaceSegments 500 OutcomeUnknownError
 POST /segments/probe/revertReplaceSegments 500 OutcomeUnknownError
     Failed to update the segment lineage during revertReplaceSegments. (tableName = probe_OFFLINE,
       segmentLineageEntryId = x)
+POST /segments/t_OFFLINE/delete 500 UnsafeDeleteError
+    Failed to delete segments from table: t_OFFLINE, error message: Cannot delete segments from table:
+      t_OFFLINE because they participate in a live segment lineage entry. Use the lineage lifecycle
+      (endReplaceSegments / revertReplaceSegments with forceRevert=true) to clean them up.
+      Blocking segments: [a, b]
 POST /tables/t_REALTIME/pauseConsumption 500 OutcomeUnknownError
     Caught exception while updating ideal state for resource: t_REALTIME
 POST /tables/t_REALTIME/pauseConsumption 500 RejectedError
