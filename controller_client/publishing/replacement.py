@@ -35,7 +35,9 @@ from controller_client.publishing.reverting import (
     read_back,
     revert_entry,
 )
+from controller_client.rest.capabilities import Capability
 from controller_client.rest.lineage import LineageEntry, LineageState, TableView, check_lists
+from controller_client.rest.segment_states import first_few
 from controller_client.zookeeper import PropertyStore, ZNRecord
 
 if TYPE_CHECKING:
@@ -171,6 +173,7 @@ class SegmentReplacement:
                 if read_back(self._client, error, self._is_completed, self._timeouts.settle_s):
                     break
                 if attempt == _ATTEMPTS:
+                    self._revert_if_hopeless(error)
                     raise NotAppliedError(
                         f"Pinot refused {attempt} times to complete entry {entry_id}: {error.message}",
                         where=self._table,
@@ -321,6 +324,25 @@ class SegmentReplacement:
                 remedy="run again with new segment names",
             )
         return entry.state is LineageState.COMPLETED
+
+    def _revert_if_hopeless(self, refusal: OutcomeUnknownError) -> None:
+        """Revert an entry that Pinot will never complete, so that the next run does not continue with it.
+
+        Raises:
+            ConflictError: It was reverted.
+        """
+        if not self._client.cluster.capabilities().has(Capability.LINEAGE_PROTECTED):
+            return  # completes it without them
+        existing = self._client.segments.list(self._table, exclude_replaced=False)
+        deleted = sorted(set(self._from).difference(existing))
+        if deleted:
+            self.revert()
+            raise ConflictError(
+                f"{first_few(deleted)}: deleted while entry {self.entry_id} was to replace them, so Pinot "
+                "refuses to complete it; it has been reverted",
+                where=self._table,
+                remedy="run again, with new segment names",
+            ) from refusal
 
     def _require_started(self) -> str:
         if self.entry_id is None:

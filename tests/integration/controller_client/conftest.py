@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.clock import SystemClock
 from controller_client.common.names import TableName
 from controller_client.errors import QueryError
 from controller_client.models import Schema, TableConfig
 from controller_client.publishing.replacement import SegmentReplacement
+from controller_client.zookeeper import PropertyStore, ZNRecord
+from controller_client.zookeeper.compare_and_set import change_record
 from tests.support.cluster import PinotCluster
 from tests.support.offline_tables import offline_table
 from tests.support.segments import BuiltSegment, build_segments
@@ -181,6 +185,18 @@ class Filled:
     def listed(self) -> list[str]:
         """Return the names of all its segments, including replaced ones."""
         return self.client.segments.list(self.table, exclude_replaced=False)
+
+
+def take_out_of_the_ideal_state(store: PropertyStore, table: TableName, segment: str) -> None:
+    """Leave only a segment's record, like a controller that dies between the two writes of a push."""
+
+    def without(record: ZNRecord | None) -> ZNRecord:
+        assert record is not None
+        maps = {name: states for name, states in record.map_fields.items() if name != segment}
+        return replace(record, map_fields=maps)
+
+    path = f"/{store.cluster_name}/IDEALSTATES/{table}"
+    change_record(store.connection, path, without, clock=SystemClock(), rng=random.Random())
 
 
 @pytest.fixture

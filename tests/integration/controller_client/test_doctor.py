@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 
 import pytest
 
-from controller_client.clock import SystemClock
-from controller_client.common.names import TableName
 from controller_client.errors import ConflictError, WaitTimeoutError
 from controller_client.filestore import open_store
 from controller_client.helix import wake_helix
@@ -17,9 +13,8 @@ from controller_client.publishing.doctor import LineageFinding, Repair
 from controller_client.publishing.examine_lineage import examine_lineage
 from controller_client.publishing.lineage_repair import repair
 from controller_client.rest.lineage import LineageState
-from controller_client.zookeeper import PropertyStore, ZNRecord
-from controller_client.zookeeper.compare_and_set import change_record
-from tests.integration.controller_client.conftest import Filled, names
+from controller_client.zookeeper import PropertyStore
+from tests.integration.controller_client.conftest import Filled, names, take_out_of_the_ideal_state
 from tests.support.cluster import PinotCluster
 from tests.support.segments import BuiltSegment
 from tests.support.tiers import FULL
@@ -68,7 +63,7 @@ def test_segments_that_do_not_load_are_found_and_repaired(
     pushes.without_tar(lost)
     filled.push([unassigned])
     client.segments.wait_online(table, [unassigned.name], 300)
-    _take_out_of_the_ideal_state(store, table, unassigned.name)
+    take_out_of_the_ideal_state(store, table, unassigned.name)
 
     def in_error() -> set[str]:
         return {fault.segment for fault in client.segments.unloaded(table, names(new)) if fault.in_error}
@@ -107,18 +102,6 @@ def test_a_segment_that_never_loads_is_named_with_the_servers_reason(
     assert repair(client, table, found, store=store).load == (segment.name,)
     assert examine_lineage(client, table, older_than_s=3600) == []
     replacement.end()
-
-
-def _take_out_of_the_ideal_state(store: PropertyStore, table: TableName, segment: str) -> None:
-    """Leave only the segment's record, like a controller that dies between the two writes of a push."""
-
-    def without(record: ZNRecord | None) -> ZNRecord:
-        assert record is not None
-        maps = {name: states for name, states in record.map_fields.items() if name != segment}
-        return replace(record, map_fields=maps)
-
-    path = f"/{store.cluster_name}/IDEALSTATES/{table}"
-    change_record(store.connection, path, without, clock=SystemClock(), rng=random.Random())
 
 
 def test_the_doctor_finds_and_repairs_a_stuck_entry_and_leftovers(filled: Filled) -> None:

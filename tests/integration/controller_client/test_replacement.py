@@ -18,14 +18,24 @@ from controller_client.errors import (
     NotAppliedError,
     NotFoundError,
     OutcomeUnknownError,
+    UnsafeDeleteError,
     UnsupportedError,
 )
 from controller_client.publishing.examine_lineage import examine_lineage
 from controller_client.publishing.replacement import SegmentReplacement
+from controller_client.rest.capabilities import Capability
+from controller_client.rest.delete_risks import DeleteRisk
 from controller_client.rest.lineage import LineageState
 from controller_client.zookeeper import PropertyStore
-from tests.integration.controller_client.conftest import Content, Filled, content_of, names
+from tests.integration.controller_client.conftest import (
+    Content,
+    Filled,
+    content_of,
+    names,
+    take_out_of_the_ideal_state,
+)
 from tests.support.cluster import PinotCluster
+from tests.support.needs import has
 from tests.support.segments import BuiltSegment
 from tests.support.tiers import FULL
 from tests.support.wait import wait_for
@@ -162,6 +172,26 @@ def test_a_segment_is_replaced_once_and_a_replaced_replacement_is_not_reverted(f
     with pytest.raises(NotAppliedError, match="refused to revert"):
         first.revert()
     assert client.segments.list(table) == [third.name]
+
+
+@FULL
+def test_a_replaced_segment_is_deleted_before_the_end(store: PropertyStore, filled: Filled) -> None:
+    client, table, new = filled.client, filled.table, filled.built[2:4]
+    (kept, lost) = names(filled.old)
+    replacement = filled.replacement(new)
+    replacement.start()
+    filled.push(new)
+    if has(Capability.LINEAGE_PROTECTED):
+        with pytest.raises(UnsafeDeleteError, match="live segment lineage entry"):
+            client.segments.delete(table, [lost], accept=set(DeleteRisk))
+        take_out_of_the_ideal_state(store, table, lost)
+        with pytest.raises(ConflictError, match=f"{lost}: deleted while entry .* it has been reverted"):
+            replacement.end()
+        assert filled.listed() == [kept]
+    else:
+        client.segments.delete(table, [lost], accept=set(DeleteRisk))
+        replacement.end()
+        filled.content.wait(new)
 
 
 def test_replacing_by_nothing(filled: Filled) -> None:
