@@ -140,6 +140,8 @@ class SourceFile:
         reader_config: Properties of Pinot's record reader config; None is not the same as empty.
         original: The original file, if a copy or a link is read instead.
         times: Columns whose numbers are converted when they are read.
+        keeps_times: Whether the other points in time, dates and times of day are passed on as such, and not
+            as the numbers that the file stores.
         folders: Columns that are in the names of its folders.
     """
 
@@ -148,6 +150,7 @@ class SourceFile:
     reader_config: Mapping[str, str] | None = None
     original: Path | None = None
     times: Mapping[str, TimeConversion] = field(default_factory=dict)
+    keeps_times: bool = False
     folders: FolderColumns = field(default_factory=dict)
 
     @property

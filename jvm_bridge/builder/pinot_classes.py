@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import jpype
@@ -26,6 +27,7 @@ __all__ = [
     "is_pinot_1",
     "java_class",
     "java_file_format",
+    "keeps_source_types",
     "parse_schema",
     "parse_table_config",
     "source_columns",
@@ -56,6 +58,16 @@ def has_class(name: str) -> bool:
 def is_pinot_1() -> bool:
     """Return whether this Pinot has one interface for all indexes, as every version since 1.0."""
     return has_class("org.apache.pinot.segment.spi.index.IndexService")
+
+
+@cache
+def keeps_source_types() -> bool:
+    """Return whether Pinot's readers give a boolean or a time as such, as since 1.6.
+
+    Before, a boolean is a text for functions, and a time is the number that the file stores.
+    """
+    extractor = java_class("org.apache.pinot.spi.data.readers.BaseRecordExtractor")
+    return has_method(extractor, "stringifyMapKey")
 
 
 def has_method(cls: Any, name: str, *first_parameters: str) -> bool:

@@ -86,9 +86,9 @@ class Conversion(StrEnum):
 
     MISSING = "the source has no such column: null in every row"
     SAME = "the stored form is the source's own"
-    NUMBER = "a number with another width, which must fit"
+    NUMBER = "a number with another width, which must fit; of a date, its days since 1970"
     NUMBER_TO_BOOLEAN = "1 is true, 0 is false"
-    TO_TEXT = "integers and booleans as Java writes them"
+    TO_TEXT = "integers, booleans and dates as Java writes them"
     TEXT_TO_NUMBER = "parsed as Java parses"
     TEXT_TO_BOOLEAN = "'true' or 'false' in any case, 1 or 0"
     HEX_TO_BYTES = "two hexadecimal digits per byte"
@@ -358,9 +358,11 @@ def _conversion(field: Field, source: pa.DataType) -> Conversion | None:
         if field.data_type not in NUMBER_TYPES:
             return None
         return Conversion.SAME if NUMBER_TYPES[field.data_type] == source else Conversion.NUMBER
-    if pa.types.is_timestamp(source) or pa.types.is_date(source):
+    if pa.types.is_timestamp(source):
         takes_times = field.step_ns is not None or field.data_type in {"LONG", "TIMESTAMP"}
         return Conversion.TO_STEPS if takes_times else None
+    if pa.types.is_date32(source):
+        return _date_conversion(field)
     if source == DECIMAL:
         return _DECIMAL.get(field.data_type)
     if source == NESTED:
@@ -385,6 +387,14 @@ _TEXT: Mapping[str, Conversion] = {
 _DECIMAL: Mapping[str, Conversion] = {
     kind: _TEXT[kind] for kind in ("INT", "LONG", "FLOAT", "DOUBLE", "STRING", "JSON", "BIG_DECIMAL")
 }
+
+
+def _date_conversion(field: Field) -> Conversion | None:
+    if field.step_ns is not None or field.data_type == "TIMESTAMP":
+        return Conversion.TO_STEPS
+    if field.data_type in NUMBER_TYPES:
+        return Conversion.NUMBER
+    return Conversion.TO_TEXT if field.data_type == "STRING" else None
 
 
 def _integer_conversion(field: Field, source: pa.DataType) -> Conversion | None:

@@ -47,7 +47,7 @@ __all__ = ["SegmentBuilder"]
 
 # The contract tests compare both paths, byte for byte, on these versions: a class does not show how its
 # reader interprets a file.
-_PROVEN = ("0.11.", "1.3.", "1.4.", "1.5.")
+_PROVEN = ("0.11.", "1.3.", "1.4.", "1.5.", "1.6.")
 _RULES = InputRules()
 
 

@@ -43,7 +43,7 @@ def row_classes() -> Mapping[str, Any]:
         return classes_of("rows cannot be read for", ROWS_PACKAGE)
     except Unsuitable as reason:
         raise UnsupportedError(
-            str(reason), expected="a JDK, not only a JRE, and Pinot 0.11, 1.3, 1.4 or 1.5"
+            str(reason), expected="a JDK, not only a JRE, and Pinot 0.11, or 1.3 to 1.6"
         ) from reason
 
 

@@ -40,6 +40,7 @@ from jvm_bridge.builder.pinot_classes import (
     has_constructor,
     has_method,
     is_pinot_1,
+    keeps_source_types,
     parse_schema,
     parse_table_config,
 )
@@ -308,6 +309,7 @@ def _features(_: dict[str, Any]) -> dict[str, Any]:
         "avro_logical_types": applies_logical_types_by_default(),
         "data_crc": has_method(jpype.JClass(f"{_LOCAL}.utils.CrcUtils"), "computeDataCrc"),
         "is_pinot_1": is_pinot_1(),
+        "keeps_source_types": keeps_source_types(),
         "special_values": replaces_special_values(),
         "column_nulls": has_method(jpype.JClass(_SCHEMA), "isEnableColumnBasedNullHandling"),
         "reads_files": all(has_class(f"{_INPUT}{reader}RecordReader") for reader in _READERS),

@@ -98,7 +98,7 @@ def random_table(seed: int, *, of_pinot_1: bool) -> RandomTable:
 
 
 def as_readers_give_it(table: pa.Table) -> pa.Table:
-    """Return a table with booleans as texts, as all of Pinot's readers return them."""
+    """Return a table with booleans as texts, as all of Pinot's readers return them before 1.6."""
     for number, column in enumerate(table.schema):
         if pa.types.is_boolean(column.type):
             table = table.set_column(number, column.name, table[column.name].cast(pa.string()))

@@ -188,6 +188,7 @@ def test_names_that_java_or_hadoop_take_for_something_else(
 DAY_MS = 86_400_000
 # 2024-02-29 12:30:45.678901, the last microsecond before 1970, null.
 MICROS = [1_709_209_845_678_901, -1, None]
+_MICROS = {"type": "long", "logicalType": "timestamp-micros"}
 FORMATS = {
     "ms": ("LONG", "1:MILLISECONDS:EPOCH", 1),
     "s": ("LONG", "1:SECONDS:EPOCH", 1_000),
@@ -246,8 +247,10 @@ _MOMENTS = pa.array(MICROS, pa.timestamp("us"))
 def test_times_of_parquet_files(child: SegmentChild, tmp_path: Path, column: pa.Array, step_ns: int) -> None:
     path = tmp_path / "times.parquet"
     pq.write_table(pa.table(dict.fromkeys(COLUMNS, column)), path)
-    numbers = column.cast(pa.int32() if pa.types.is_date(column.type) else pa.int64()).to_pylist()
-    _check_times(child, path, [_expected(number, step_ns) for number in numbers])
+    is_day = pa.types.is_date(column.type)
+    numbers = column.cast(pa.int32() if is_day else pa.int64()).to_pylist()
+    is_time = not is_day and child.features["keeps_source_types"]
+    _check_times(child, path, [_expected(number, step_ns, is_time=is_time) for number in numbers])
 
 
 def test_int96_of_parquet_files(child: SegmentChild, tmp_path: Path) -> None:
@@ -279,14 +282,30 @@ def test_logical_types_of_avro_files(child: SegmentChild, tmp_path: Path, logica
     path = tmp_path / "times.avro"
     numbers = [None if each is None else each // step_us for each in MICROS]
     kind = {"type": "int" if logical == "date" else "long", "logicalType": logical}
-    heeded = bool(child.features["avro_logical_types"])
+    is_applied = bool(child.features["avro_logical_types"])
     # If Pinot's reader applies the logical type, a date is a text, which fits only a LONG time column.
-    names = [name for name in COLUMNS if name != "plain"] if heeded and logical == "date" else COLUMNS
+    names = [name for name in COLUMNS if name != "plain"] if is_applied and logical == "date" else COLUMNS
     fields = [{"name": name, "type": ["null", kind]} for name in names]
     write_avro_file(path, fields, [dict.fromkeys(names, number) for number in numbers])
-    is_time = heeded and logical.startswith("timestamp")
+    is_time = (is_applied or child.features["keeps_source_types"]) and logical.startswith("timestamp")
     rows = [_expected(number, step_us * 1000, is_time=is_time) for number in numbers]
     _check_times(child, path, rows, names)
+
+
+def _logical_types(child: SegmentChild) -> dict[str, str]:
+    return {} if child.features["keeps_source_types"] else {"enableLogicalTypes": "true"}
+
+
+def test_stored_numbers_of_times_by_a_property(child: SegmentChild, tmp_path: Path) -> None:
+    path = tmp_path / "times.avro"
+    write_avro_file(path, [{"name": "n", "type": _MICROS}], [{"n": MICROS[0]}])
+    schema, config = schema_of({"n": "LONG"}), {"extractRawTimeValues": "true"}
+    if child.features["keeps_source_types"]:
+        assert read_alike(child, path, schema, reader_config=config)["read"] == [{"n": MICROS[0]}]
+    else:
+        kind, message = refused_alike(child, path, schema, reader_config=config)
+        assert kind == "ConfigError"
+        assert "extractRawTimeValues" in message
 
 
 @pytest.mark.parametrize(
@@ -302,8 +321,7 @@ def test_avro_files_whose_logical_types_pinot_itself_applies(
     path = tmp_path / "times.avro"
     fields = [{"name": name, "type": {"type": "long", "logicalType": logical}} for name in FORMATS]
     write_avro_file(path, fields, [dict.fromkeys(FORMATS, number)])
-    config = {"enableLogicalTypes": "true"}
-    built = read_alike(child, path, TIMES, reader_config=config)
+    built = read_alike(child, path, TIMES, reader_config=_logical_types(child))
     expected = _expected(1_709_209_845_678, 10**6)
     assert [row[name] for row in built["read"] for name in FORMATS] == [expected[name] for name in FORMATS]
 
@@ -322,7 +340,7 @@ def test_other_columns_of_avro_files_whose_logical_types_are_applied(
     row = {"n": micros, "t": 5, "day": 19_782, "many": [micros, micros]}
     write_avro_file(path, fields, [row, dict.fromkeys(row)])
     schema = schema_of({"n": "LONG", "t": "TIMESTAMP", "day": "STRING"}, multi_values={"many": "LONG"})
-    built = read_alike(child, path, schema, reader_config={"enableLogicalTypes": "true"})
+    built = read_alike(child, path, schema, reader_config=_logical_types(child))
     first, second = built["read"]
     millis = 1_709_209_845_678
     assert first == {"n": millis, "t": 5, "day": "2024-02-29", "many": [millis, millis]}

@@ -221,6 +221,8 @@ def text_bytes(source: Any) -> tuple[Offsets, npt.NDArray[np.uint8]]:
 
 
 def _another_width(field: Field, source: Any) -> npt.NDArray[Any]:
+    if pa.types.is_date32(source.type):
+        source = source.view(pa.int32())
     if field.data_type in {"INT", "LONG", "TIMESTAMP"}:
         # Arrow rejects a number that does not fit.
         return np.asarray(source.cast(NUMBER_TYPES.get(field.data_type, pa.int64())).to_numpy())

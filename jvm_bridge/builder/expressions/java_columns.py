@@ -11,11 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jvm_bridge.builder.columnar.stored import text_bytes
+from jvm_bridge.builder.pinot_classes import keeps_source_types
 from jvm_bridge.builder.planning import DECIMAL, MIXED, NESTED, Unsuitable
 
 __all__ = ["argument_of", "column_of"]
 
 _ARGUMENT = "io.pinotplugins.rows.Argument"
+_PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 def argument_of(
@@ -49,8 +51,12 @@ def argument_of(
             items = argument_of(classes, items, kind.value_type)
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
         return of.ofLists(items, _java(np.cumsum(lengths, dtype=np.int32)), nulls)
+    if pa.types.is_boolean(kind) and keeps_source_types():
+        return of.ofBooleans(_java(column.fill_null(False).to_numpy(zero_copy_only=False)), nulls)
     if pa.types.is_boolean(kind) or pa.types.is_null(kind):
         column, kind = column.cast(pa.string()), pa.string()
+    if pa.types.is_temporal(kind) and keeps_source_types():
+        return _times(of, column, nulls)
     if kind == pa.timestamp("ms"):
         column, kind = column.cast(pa.int64()), pa.int64()
     if kind == pa.uint64():
@@ -72,6 +78,21 @@ def argument_of(
     if kind not in makers:
         raise Unsuitable(f"transforms and filters do not support {kind} values")
     return makers[kind](_java(column.fill_null(0).to_numpy(zero_copy_only=False)), nulls)
+
+
+def _times(of: Any, column: Any, nulls: Any | None) -> Any:
+    """Return times as Java's classes for them; times of day in any unit up to nanoseconds."""
+    kind = column.type
+    if pa.types.is_time(kind):
+        column = column.cast(pa.time64("ns"))
+    is_day = pa.types.is_date32(kind)
+    numbers = column.view(pa.int32() if is_day else pa.int64())
+    values = _java(numbers.fill_null(0).to_numpy(zero_copy_only=False))
+    if is_day:
+        return of.ofDates(values, nulls)
+    if pa.types.is_time(kind):
+        return of.ofTimesOfDay(values, nulls)
+    return of.ofTimestamps(values, _PER_SECOND[kind.unit], nulls)
 
 
 def _texts_of(of: Any, kind: pa.DataType) -> Any | None:

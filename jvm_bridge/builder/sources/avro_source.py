@@ -51,7 +51,9 @@ def avro_columns(file: SourceFile) -> FileColumns:
     except JAVA_ERRORS as error:
         raise _unreadable(file, error) from error
     columns = {
-        name: planned_column(kind, file.times.get(name), applies_logical=applies_logical)
+        name: planned_column(
+            kind, file.times.get(name), applies_logical=applies_logical, keeps_times=file.keeps_times
+        )
         for name, kind in field_types.items()
     }
     types = {name: column.planned for name, column in columns.items()}
@@ -80,11 +82,14 @@ def _applies_logical_types(file: SourceFile) -> bool:
 
 
 def applies_logical_types_by_default() -> bool:
-    """Return whether this Pinot's reader applies logical types unless a property says otherwise."""
+    """Return whether this Pinot's reader applies logical types unless a property says otherwise.
+
+    Since 1.6 it has no such property; see ``SourceFile.keeps_times``.
+    """
     if not has_class(_READER_CONFIG):
         return False
     config = java_class(_READER_CONFIG)
-    return not has_method(config, _FLAG) or bool(getattr(config(), _FLAG)())
+    return has_method(config, _FLAG) and bool(getattr(config(), _FLAG)())
 
 
 def _batches(file: SourceFile, columns: Mapping[str, AvroColumn], names: Sequence[str]) -> Iterator[Batch]:

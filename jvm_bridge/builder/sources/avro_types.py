@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +33,14 @@ _ARROW_TYPES: Mapping[str, pa.DataType] = {
     "DECIMAL": DECIMAL,
     "MIXED": MIXED,
     "NESTED": NESTED,
+}
+_TIMES: Mapping[str, pa.DataType] = {
+    "date": pa.date32(),
+    "time-millis": pa.time32("ms"),
+    "time-micros": pa.time64("us"),
+    "timestamp-millis": pa.timestamp("ms"),
+    "timestamp-micros": pa.timestamp("us"),
+    "timestamp-nanos": pa.timestamp("ns"),
 }
 _TIMESTAMPS = {"timestamp-millis": MILLI_NS, "timestamp-micros": UNIT_NS["MICROSECONDS"]}
 _MIDNIGHT = datetime(1970, 1, 1, tzinfo=UTC)
@@ -80,7 +89,11 @@ class AvroColumn:
 
 
 def planned_column(
-    avro_type: AvroType, conversion: TimeConversion | None, *, applies_logical: bool
+    avro_type: AvroType,
+    conversion: TimeConversion | None,
+    *,
+    applies_logical: bool,
+    keeps_times: bool = False,
 ) -> AvroColumn:
     """Decide how a field is converted.
 
@@ -88,17 +101,25 @@ def planned_column(
         avro_type: Its type.
         conversion: How its numbers are converted for the table's time column, if it is one.
         applies_logical: Whether times in other columns are milliseconds or texts, and not the stored numbers.
+        keeps_times: Whether they are times.
     """
     stored = _ARROW_TYPES[avro_type.kind]
     planned: pa.DataType = stored
     convert: Callable[[Any], Any] | None = None
     if conversion is not None:
         planned, convert = pa.int64(), conversion.applied
+    elif keeps_times and (time_type := _TIMES.get(avro_type.logical or "")) is not None:
+        planned = time_type
+        convert = partial(_viewed, kind=planned)
     elif applies_logical:
         planned, convert = _of_time(avro_type.logical) or (stored, None)
     if avro_type.is_array:
         stored, planned = pa.list_(stored), pa.large_list(planned)
     return AvroColumn(stored, planned, convert)
+
+
+def _viewed(numbers: Any, kind: pa.DataType) -> Any:
+    return numbers.view(kind)
 
 
 def _of_time(logical: str | None) -> tuple[pa.DataType, Callable[[Any], Any]] | None:

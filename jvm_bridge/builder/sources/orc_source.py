@@ -22,6 +22,7 @@ from jvm_bridge.builder.sources.file_columns import (
     by_row,
     check_names,
     is_time,
+    meant_type,
     reading,
     time_steps,
     time_type,
@@ -59,6 +60,9 @@ def orc_columns(file: SourceFile) -> FileColumns:
         steps = {name: time.to_ns for name, time in file.times.items()}
         schema = orc.ORCFile(file.path).schema
         types = {field.name: time_type(field.type, steps.get(field.name)) for field in schema}
+        if file.keeps_times:
+            kept = [field for field in schema if is_time(field.type) and field.name not in steps]
+            types |= {field.name: meant_type(field.type) for field in kept}
     return FileColumns(types, partial(_batches, file, types, steps), frozenset(steps))
 
 
@@ -80,7 +84,7 @@ def _batches(
 
 
 def _as_meant(column: Any, kind: pa.DataType, step_ns: int | None) -> Any:
-    return as_meant(time_steps(column, step_ns), kind)
+    return as_meant(column if is_time(kind) else time_steps(column, step_ns), kind)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Reads Parquet with Arrow, the numbers of timestamps and dates as the file stores them.
+"""Reads Parquet with Arrow, times as Pinot's own reader does: as such, or as the numbers in the file.
 
 Columns that the table declares as times are converted to the table's unit.
 """
@@ -97,7 +97,11 @@ def parquet_columns(file: SourceFile) -> FileColumns:
     leaves: dict[str, _Leaf | None] = {}
     with reading(file), pq.ParquetFile(file.path) as opened:
         for field, column in _fields(opened):
-            leaf = None if column is None else _Leaf(column, file.times.get(field.name))
+            leaf = (
+                None
+                if column is None
+                else _Leaf(column, file.times.get(field.name), keeps_times=file.keeps_times)
+            )
             leaves[field.name] = leaf
             types[field.name] = meant_type(field.type) if leaf is None else leaf.type_of(field.type)
     return FileColumns(types, partial(_batches, file, types, leaves), frozenset(file.times))
@@ -106,29 +110,40 @@ def parquet_columns(file: SourceFile) -> FileColumns:
 class _Leaf:
     """How the values of a column are stored."""
 
-    def __init__(self, leaf: Any, conversion: TimeConversion | None) -> None:
+    def __init__(self, leaf: Any, conversion: TimeConversion | None, *, keeps_times: bool) -> None:
         logical = _logical(leaf)
         self._unit = "ms" if leaf.physical_type == "INT96" else _UNITS.get(str(logical.get("timeUnit")))
         self._is_timestamp = leaf.physical_type == "INT96" or logical["Type"] == "Timestamp"
         self._is_text = logical["Type"] in _TEXTS
         self._conversion = conversion
+        self._keeps_times = keeps_times and conversion is None
 
     def type_of(self, kind: pa.DataType) -> pa.DataType:
         if pa.types.is_list(kind) or pa.types.is_large_list(kind):
             return list_type(self.type_of(kind.value_type))
+        if self._keeps(kind):
+            return self._time_type(kind)
         if self._conversion is not None or self._is_timestamp:
             return pa.int64()
         if pa.types.is_date(kind):
             return pa.int32()
         return pa.large_string() if self._is_text else meant_type(kind)
 
-    def numbers(self, column: Any) -> Any:
-        """Return a column with the stored numbers of times, converted for the table."""
+    def _keeps(self, kind: pa.DataType) -> bool:
+        return self._keeps_times and pa.types.is_temporal(kind) and not pa.types.is_duration(kind)
+
+    def _time_type(self, kind: pa.DataType) -> pa.DataType:
+        return pa.timestamp(str(self._unit)) if self._is_timestamp else kind
+
+    def values(self, column: Any) -> Any:
+        """Return a column with its times as they are passed on: as such, or as numbers for the table."""
         if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-            return with_values(column, self.numbers)
+            return with_values(column, self.values)
         if self._is_timestamp and pa.types.is_timestamp(column.type):
             # The file may declare a coarser unit for Arrow than the one that it stores.
             column = column.cast(pa.timestamp(str(self._unit), column.type.tz))
+        if self._keeps(column.type):
+            return column.view(self._time_type(column.type))  # without the time zone
         column = time_numbers(column)
         return column if self._conversion is None else self._conversion.applied(column)
 
@@ -151,7 +166,7 @@ def _batches(
 
 
 def _as_meant(column: Any, kind: pa.DataType, leaf: _Leaf | None) -> Any:
-    return as_meant(column if leaf is None else leaf.numbers(column), kind)
+    return as_meant(column if leaf is None else leaf.values(column), kind)
 
 
 def _raw_batches(path: Path, names: Sequence[str]) -> Iterator[Any]:

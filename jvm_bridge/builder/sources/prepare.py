@@ -16,6 +16,7 @@ from controller_client.common.text import has_utf_8, visible
 from jvm_bridge.builder.columns import check_columns, mismatch_of
 from jvm_bridge.builder.driver import PinotTable
 from jvm_bridge.builder.model import HEADER_PROPERTY, SourceFile, UnreadableFileError
+from jvm_bridge.builder.pinot_classes import keeps_source_types
 from jvm_bridge.builder.planning import CsvPlan, Unsuitable, plan_csv
 from jvm_bridge.builder.sources.csv_header import read_header, write_with_header
 from jvm_bridge.builder.sources.file_columns import first_twice
@@ -98,7 +99,14 @@ def _prepared(table: PinotTable, file: SourceFile, rules: InputRules, folder: Pa
         return _prepared_text(table, file, rules, folder)
     stored = COLUMN_FORMATS[file.file_format].check(file)
     mismatch = _checked(table, file, list(stored), rules)
-    return Prepared(replace(file, times=_times(table, stored)), mismatch)
+    times, keeps_times = _times(table, stored), _keeps_times(file)
+    return Prepared(replace(file, times=times, keeps_times=keeps_times), mismatch)
+
+
+def _keeps_times(file: SourceFile) -> bool:
+    """Return whether Pinot's reader for the file does."""
+    given = (file.reader_config or {}).get("extractRawTimeValues", "")
+    return keeps_source_types() and given.strip().lower() != "true"
 
 
 def _times(table: PinotTable, stored: Mapping[str, int | None]) -> Mapping[str, TimeConversion]:

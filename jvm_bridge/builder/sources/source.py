@@ -29,9 +29,10 @@ class Batch:
         rows: Rows in the batch.
         arguments: Those of the plan's ``arguments`` that the source has, with the values that Pinot's reader
             for the format passes to a transform: Arrow's int32 is a Java Integer, int64 a Long (but see
-            `Source.has_any_width`), float32 a Float, float64 a Double, string and bool a String, binary a
-            ``byte[]``. A time column is converted, to an Integer if it is an INT column of the table. A
-            source with others (multi-values, decimals) is :class:`~jvm_bridge.builder.planning.Unsuitable`.
+            `Source.has_any_width`), float32 a Float, float64 a Double, string a String, bool a String (since
+            Pinot 1.6 a Boolean), binary a ``byte[]``, a date or time (since 1.6) one of Java's. A time column
+            is converted, to an Integer if it is an INT column of the table. A source with others
+            (multi-values, decimals) is :class:`~jvm_bridge.builder.planning.Unsuitable`.
     """
 
     columns: Mapping[str, Any]

@@ -88,7 +88,15 @@ def test_numbers_that_do_not_fit(data_type: str, value: float, kind: pa.DataType
 def test_points_in_time_are_floored_to_milliseconds() -> None:
     source = pa.array([-1, 1_500, None], pa.timestamp("us"))
     assert stored("TIMESTAMP", source, 0).values.tolist() == [-1, 1, 0]
-    assert stored("LONG", pa.array([2], pa.date32()), 0).values.tolist() == [2 * 86_400_000]
+    assert stored("TIMESTAMP", pa.array([2], pa.date32()), 0).values.tolist() == [2 * 86_400_000]
+
+
+def test_dates_are_days_or_texts() -> None:
+    days = pa.array([2, None, -1], pa.date32())
+    for data_type in ("INT", "LONG", "DOUBLE"):
+        assert stored(data_type, days, 7).values.tolist() == [2, 7, -1]
+    texts = stored("STRING", days, "null").values.to_pylist()
+    assert texts == [b"1970-01-03", b"null", b"1969-12-31"]
 
 
 @pytest.mark.parametrize("data_type", ["INT", "LONG"])

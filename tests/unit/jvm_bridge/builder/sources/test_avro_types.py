@@ -69,6 +69,29 @@ def test_days_and_times_of_day_as_texts() -> None:
     assert micros.converted(pa.array([1, 60_000_000])).to_pylist() == ["00:00:00.000001", "00:01"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "logical", "planned", "number", "text"),
+    [
+        ("INT", "date", pa.date32(), -1, "1969-12-31"),
+        ("INT", "time-millis", pa.time32("ms"), 86_399_999, "23:59:59.999"),
+        ("LONG", "time-micros", pa.time64("us"), 1, "00:00:00.000001"),
+        ("LONG", "timestamp-millis", pa.timestamp("ms"), -1, "1969-12-31 23:59:59.999"),
+        ("LONG", "timestamp-micros", pa.timestamp("us"), 1, "1970-01-01 00:00:00.000001"),
+        ("LONG", "timestamp-nanos", pa.timestamp("ns"), 1, "1970-01-01 00:00:00.000000001"),
+    ],
+)
+def test_times_that_are_kept(kind: str, logical: str, planned: pa.DataType, number: int, text: str) -> None:
+    column = planned_column(AvroType(kind, logical), None, applies_logical=False, keeps_times=True)
+    assert column.planned == planned
+    assert column.converted(pa.array([number, None], column.stored)).cast(pa.string()).to_pylist() == [
+        text,
+        None,
+    ]
+    found = AvroType(kind, logical, is_array=True)
+    lists = planned_column(found, None, applies_logical=False, keeps_times=True)
+    assert lists.converted(pa.array([[number], None], lists.stored)).type == lists.planned
+
+
 @pytest.mark.parametrize("applies_logical", [False, True])
 def test_times_of_a_time_column_come_in_its_unit(applies_logical: bool) -> None:
     numbers = pa.array([-1, None, 1_500_999])

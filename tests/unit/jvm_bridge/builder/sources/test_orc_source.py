@@ -68,6 +68,20 @@ def test_times_come_as_pinots_reader_gives_them_or_in_the_time_columns_unit(
     }
 
 
+def test_times_that_are_kept(tmp_path: Path) -> None:
+    moments, days = pa.array([MOMENT, None], pa.timestamp("ns")), pa.array([date(2026, 1, 2), None])
+    lists = pa.array([[date(2026, 1, 2)], None], pa.list_(pa.date32()))
+    file = written(tmp_path / "a.orc", {"t": moments, "d": days, "time": moments, "lists": lists})
+    seconds = TimeConversion(1, UNIT_NS["SECONDS"])
+    columns = orc_columns(replace(file, keeps_times=True, times={"time": seconds}))
+    kinds = [columns.types[name] for name in ("t", "d", "time", "lists")]
+    assert kinds == [moments.type, days.type, pa.int64(), pa.large_list(days.type)]
+    (batch,) = columns.batches(list(columns.types))
+    assert [batch.columns[name] for name in ("t", "d")] == [moments, days]
+    assert batch.columns["time"].to_pylist() == [MILLIS // 1000, None]
+    assert batch.columns["lists"].to_pylist() == lists.to_pylist()
+
+
 def test_times_in_lists_come_in_the_same_units(tmp_path: Path) -> None:
     moments = pa.array([[MOMENT, None], None, []], pa.list_(pa.timestamp("ns")))
     days = pa.array([[date(2026, 1, 2)], None, []], pa.list_(pa.date32()))

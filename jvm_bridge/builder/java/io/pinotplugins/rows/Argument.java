@@ -2,6 +2,10 @@ package io.pinotplugins.rows;
 
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
+import java.sql.Timestamp;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalTime;
 import java.util.Arrays;
 import java.util.function.IntFunction;
 
@@ -24,6 +28,24 @@ public final class Argument {
   /** Booleans. */
   public static Argument ofBooleans(boolean[] values, boolean[] nulls) {
     return of(row -> values[row], nulls);
+  }
+
+  /** Days since 1970. */
+  public static Argument ofDates(int[] days, boolean[] nulls) {
+    return of(row -> LocalDate.ofEpochDay(days[row]), nulls);
+  }
+
+  /** Nanoseconds since midnight. */
+  public static Argument ofTimesOfDay(long[] nanos, boolean[] nulls) {
+    return of(row -> LocalTime.ofNanoOfDay(nanos[row]), nulls);
+  }
+
+  /** Points in time; perSecond is how many of their units a second has. */
+  public static Argument ofTimestamps(long[] values, long perSecond, boolean[] nulls) {
+    return of(row -> {
+      long nanos = Math.floorMod(values[row], perSecond) * (1_000_000_000 / perSecond);
+      return Timestamp.from(Instant.ofEpochSecond(Math.floorDiv(values[row], perSecond), nanos));
+    }, nulls);
   }
 
   /** Integers; here and below, the array nulls is null if there are no nulls. */

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.util.RawValue;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.math.RoundingMode;
+import java.sql.Timestamp;
 import java.util.Collection;
 import java.util.Map;
 import java.util.regex.Pattern;
@@ -74,6 +75,9 @@ final class ExactColumn {
   }
 
   private Object scalar(Object value) {
+    if (value instanceof Timestamp && _type == DataType.STRING && !_isComputed) {
+      return _texts.text((Timestamp) value);
+    }
     boolean isKnown = value instanceof Number || value instanceof String || value instanceof Boolean
         || value instanceof byte[] || value instanceof Map || list(value) != null;
     if (!isKnown) {

@@ -96,7 +96,7 @@ public final class JsonRows implements RecordReader {
   private Object value(String key, JsonToken token)
       throws IOException {
     if (token == JsonToken.VALUE_TRUE || token == JsonToken.VALUE_FALSE) {
-      return _parser.getText(); // functions get a text, as from Pinot's readers
+      return JsonValues.KEEPS_TYPES ? token == JsonToken.VALUE_TRUE : (Object) _parser.getText();
     }
     return token.isStructStart() && _texts.contains(key) ? JsonText.copied(_parser) : JsonValues.current(_parser);
   }

@@ -6,22 +6,37 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.reflect.Method;
 import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.pinot.spi.data.readers.BaseRecordExtractor;
 
 /**
  * Values of JSON, as Pinot's readers give them, but with empty lists and objects, nulls and all digits: an Integer, Long
- * or BigInteger for a whole number, a Double for a fraction with few digits, and otherwise a BigDecimal.
+ * or BigInteger (since 1.6 a BigDecimal) for a whole number, a Double for a fraction with few digits, and otherwise a
+ * BigDecimal.
  */
 final class JsonValues {
   static final JsonFactory FACTORY = new JsonFactory();
   /** Any number with at most this many characters is the shortest text of a double. */
   private static final int EXACT_CHARACTERS = 16;
 
+  /** Whether functions get a boolean as such, as from Pinot's readers since 1.6; before, they get a text. */
+  static final boolean KEEPS_TYPES = keepsTypes();
+
   private JsonValues() {
+  }
+
+  private static boolean keepsTypes() {
+    for (Method method : BaseRecordExtractor.class.getMethods()) {
+      if (method.getName().equals("stringifyMapKey")) {
+        return true;
+      }
+    }
+    return false;
   }
 
   static Object of(String json) {
@@ -82,7 +97,7 @@ final class JsonValues {
       case LONG:
         return parser.getLongValue();
       default:
-        return parser.getBigIntegerValue();
+        return KEEPS_TYPES ? parser.getDecimalValue() : (Object) parser.getBigIntegerValue();
     }
   }
 

@@ -1,21 +1,29 @@
 package io.pinotplugins.rows;
 
+import java.sql.Timestamp;
 import java.time.DateTimeException;
 import java.time.LocalDateTime;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.time.format.DateTimeFormatterBuilder;
+import java.time.temporal.ChronoField;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Converts the text of a point in time to milliseconds: digits are milliseconds, and dates without an offset are in the
- * table's time zone. Pinot takes them in the time zone of its process, and rolls over dates that do not exist.
+ * Converts the text of a point in time to milliseconds, and back: digits are milliseconds, and dates without an offset
+ * are in the table's time zone. Pinot takes them in the time zone of its process, and rolls over dates that do not
+ * exist.
  */
 public final class TimestampText {
   private static final Pattern NUMBER = Pattern.compile("[+-]?[0-9]{1,19}");
   private static final Pattern DATE = Pattern.compile("([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
       + "(?:[ T]([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\\.([0-9]{1,9}))?)?)? ?(Z|[+-][0-9]{2}:?[0-9]{2})?");
+
+  private static final DateTimeFormatter TEXT = new DateTimeFormatterBuilder().appendPattern("uuuu-MM-dd HH:mm:ss")
+      .appendFraction(ChronoField.NANO_OF_SECOND, 1, 9, true).toFormatter();
 
   private final ZoneId _zone;
 
@@ -42,6 +50,11 @@ public final class TimestampText {
       // The text looks like a date, but is none.
     }
     throw new UnfitException(text, "it is not a point in time");
+  }
+
+  /** Returns the text of a point in time as Pinot writes it, but in the table's time zone. */
+  public String text(Timestamp time) {
+    return LocalDateTime.ofInstant(time.toInstant(), _zone).format(TEXT);
   }
 
   private ZoneOffset offset(String text, LocalDateTime local) {
