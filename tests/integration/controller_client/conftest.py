@@ -187,6 +187,12 @@ class Filled:
         return self.client.segments.list(self.table, exclude_replaced=False)
 
 
+@pytest.fixture
+def store(pinot: PinotCluster) -> Iterator[PropertyStore]:
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+        yield store
+
+
 def take_out_of_the_ideal_state(store: PropertyStore, table: TableName, segment: str) -> None:
     """Leave only a segment's record, like a controller that dies between the two writes of a push."""
 

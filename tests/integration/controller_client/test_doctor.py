@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 import pytest
 
@@ -21,12 +21,6 @@ from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture
-def store(pinot: PinotCluster) -> Iterator[PropertyStore]:
-    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
-        yield store
 
 
 class Pushes:
