@@ -10,6 +10,7 @@ import click
 from controller_client.common.text import counted_text
 from minion_tasks.file_ingestion.params.registration import load_params, load_params_to_run, offline_table
 from minion_tasks.file_ingestion.run.preview import FirstAction, Preview, preview
+from minion_tasks.file_ingestion.run.purge import check_purgeable
 from minion_tasks.file_ingestion.run.purge import purge as purge_replaced
 from minion_tasks.file_ingestion.session.store import SessionStore
 from pinotctl.commands.task_tools import (
@@ -98,6 +99,7 @@ def purge(
     if older_than_s is None:
         older_than_s = load_params(cli.client(), name).purge_after_s
     tools = run_tools(cli)
+    check_purgeable(tools.client, name)
 
     def purged(dry_run: bool) -> list[str]:
         return purge_replaced(

@@ -303,9 +303,10 @@ def test_stored_numbers_of_times_by_a_property(child: SegmentChild, tmp_path: Pa
     if child.features["keeps_source_types"]:
         assert read_alike(child, path, schema, reader_config=config)["read"] == [{"n": MICROS[0]}]
     else:
-        kind, message = refused_alike(child, path, schema, reader_config=config)
-        assert kind == "ConfigError"
-        assert "extractRawTimeValues" in message
+        for reader in ("pinot", "auto"):
+            refused = child.build(CONFIG, schema, path, reader, reader_config=config)
+            assert refused["error"] == "ConfigError"
+            assert "extractRawTimeValues" in refused["message"]
 
 
 @pytest.mark.parametrize(

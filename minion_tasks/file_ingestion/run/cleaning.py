@@ -17,7 +17,7 @@ from controller_client.rest.lineage import LineageState
 from controller_client.zookeeper.cluster_id import cluster_id
 from minion_tasks.file_ingestion.engine.staging import TableStaging, is_below, staging_root
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
-from minion_tasks.file_ingestion.run.purge import purge, purges_itself
+from minion_tasks.file_ingestion.run.purge import purge
 from minion_tasks.file_ingestion.run.resuming import is_entry_of, switch_abandon_reason
 from minion_tasks.file_ingestion.run.types import RunTools
 from minion_tasks.file_ingestion.session.model import Session, SessionState, abandon
@@ -113,9 +113,7 @@ class Cleaning:
                     self.delete_staging(session_id, session.staging_uri)
 
     def purge(self) -> None:
-        """Delete replaced segments whose retention period has passed, unless only Pinot may do it."""
-        if purges_itself(self._tools.client):
-            return
+        """Delete replaced segments whose retention period has passed."""
         try:
             purge(
                 self._tools.client,

@@ -51,8 +51,22 @@ def purgeable(
     return sorted(replaced.intersection(present) - needed)
 
 
-def purges_itself(client: ControllerClient) -> bool:
-    """Return whether replaced segments are left to Pinot, because it protects them from everyone else."""
+def check_purgeable(client: ControllerClient, table: TableName) -> None:
+    """Raise an error if only Pinot may delete replaced segments.
+
+    Raises:
+        RejectedError: Pinot keeps them as long as the table's config says.
+    """
+    if _are_protected(client):
+        raise RejectedError(
+            f"Pinot {client.cluster.version()} deletes replaced segments itself, and nobody else may",
+            where=table,
+            remedy="set segmentsConfig.replacedSegmentsRetentionPeriod in the table's config (default: 24 h "
+            "after the replacement, for append tables 4 h); Pinot applies it every six hours",
+        )
+
+
+def _are_protected(client: ControllerClient) -> bool:
     return client.cluster.capabilities().has(Capability.LINEAGE_PROTECTED)
 
 
@@ -68,18 +82,10 @@ def purge(
     """Delete segments that this task's switches have replaced; entries of other writers are ignored.
 
     Returns:
-        The segments that were (or, with ``dry_run``, would be) deleted.
-
-    Raises:
-        RejectedError: Pinot keeps them as long as the table's config says.
+        The segments that were (or, with ``dry_run``, would be) deleted; none if only Pinot may delete them.
     """
-    if purges_itself(client):
-        raise RejectedError(
-            f"Pinot {client.cluster.version()} deletes replaced segments itself, and nobody else may",
-            where=table,
-            remedy="set segmentsConfig.replacedSegmentsRetentionPeriod in the table's config (default: 24 h "
-            "after the replacement, for append tables 4 h); Pinot applies it every six hours",
-        )
+    if _are_protected(client):
+        return []
     entries = [entry for entry in client.lineage.list(table) if entry.segments_from]
     if not entries:
         return []

@@ -7,7 +7,7 @@ from controller_client.common.names import TableName
 from controller_client.config import ControllerConfig
 from controller_client.errors import RejectedError
 from controller_client.rest.lineage import LineageEntry, LineageState
-from minion_tasks.file_ingestion.run.purge import purge, purgeable
+from minion_tasks.file_ingestion.run.purge import check_purgeable, purge, purgeable
 from tests.unit.controller_client.scripted_server import ScriptedServer, answer
 from tests.unit.counted_name import CountedName, cost
 from tests.unit.memory_zookeeper import MemoryPropertyStore
@@ -59,8 +59,10 @@ def test_where_pinot_protects_them_nothing_is_asked_for() -> None:
     store = MemoryPropertyStore()
     with ScriptedServer() as server, ControllerClient(ControllerConfig(server.url)) as client:
         server.answers = lambda _seen: answer(200, {"pinot-controller": "1.6.0"})
+        table = TableName("t_OFFLINE")
+        assert purge(client, store, table, now_ms=0, older_than_s=0) == []
         with pytest.raises(RejectedError, match=r"Pinot 1\.6\.0 deletes replaced segments itself"):
-            purge(client, store, TableName("t_OFFLINE"), now_ms=0, older_than_s=0)
+            check_purgeable(client, table)
         assert [seen.path for seen in server.requests] == ["/version"]
 
 
