@@ -17,6 +17,7 @@ from tests.contract.avro_files import write_avro_file
 from tests.contract.same_segments import same_as_pinot
 from tests.contract.segment_child import SegmentChild
 from tests.contract.tables import schema_of, table_config
+from tests.support.needs import Need, inside
 from tests.support.tiers import FULL
 
 pytestmark = pytest.mark.jvm
@@ -296,17 +297,16 @@ def _logical_types(child: SegmentChild) -> dict[str, str]:
     return {} if child.features["keeps_source_types"] else {"enableLogicalTypes": "true"}
 
 
+@inside(Need.SOURCE_TYPES)
 def test_stored_numbers_of_times_by_a_property(child: SegmentChild, tmp_path: Path) -> None:
     path = tmp_path / "times.avro"
-    write_avro_file(path, [{"name": "n", "type": _MICROS}], [{"n": MICROS[0]}])
-    schema, config = schema_of({"n": "LONG"}), {"extractRawTimeValues": "true"}
-    if child.features["keeps_source_types"]:
-        assert read_alike(child, path, schema, reader_config=config)["read"] == [{"n": MICROS[0]}]
-    else:
-        for reader in ("pinot", "auto"):
-            refused = child.build(CONFIG, schema, path, reader, reader_config=config)
-            assert refused["error"] == "ConfigError"
-            assert "extractRawTimeValues" in refused["message"]
+    micros = 1_709_209_845_678_901
+    write_avro_file(path, [{"name": "n", "type": _MICROS}], [{"n": micros}])
+    for value, stored in (("true", micros), ("false", micros // 1000)):
+        config = {"extractRawTimeValues": value}
+        assert read_alike(child, path, schema_of({"n": "LONG"}), reader_config=config)["read"] == [
+            {"n": stored}
+        ]
 
 
 @pytest.mark.parametrize(

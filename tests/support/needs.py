@@ -87,6 +87,11 @@ class Need(Enum):
         "DataTables of version 3",
         f"{_CORE}.common.datatable.DataTableBuilderV2V3",
     )
+    SOURCE_TYPES = (
+        "readers that give booleans and times as such",
+        "org.apache.pinot.spi.data.readers.BaseRecordExtractor",
+        "stringifyMapKey",
+    )
     COLUMNAR_BUILD = ("building a segment by column", "org.apache.pinot.spi.data.readers.ColumnReaderFactory")
 
     def __init__(self, capability: str, class_name: str, member: str = "") -> None:
