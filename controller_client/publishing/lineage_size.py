@@ -65,7 +65,7 @@ def check_lineage_size(
         f"bytes in {len(present.list_fields):,} entries",
         expected=f"at most {limit_bytes:,} bytes as written (compressed), Helix's limit for a record",
         where=lineage_path(table),
-        remedy="remove old entries: delete the segments they replaced (`pinotctl task purge`; since Pinot "
-        "1.6 by a shorter segmentsConfig.replacedSegmentsRetentionPeriod), then let Pinot's RetentionManager "
-        "run, which removes the entries; or replace fewer segments per run, or build larger ones",
+        remedy="remove old entries: delete the segments they replaced (`pinotctl task purge`), then let "
+        "Pinot's RetentionManager run, which removes the entries; or replace fewer segments per run, or "
+        "build larger ones",
     )

@@ -332,7 +332,7 @@ class SegmentReplacement:
             ConflictError: It was reverted.
         """
         if not self._client.cluster.capabilities().has(Capability.LINEAGE_PROTECTED):
-            return  # completes it without them
+            return  # such a Pinot completes the entry without them
         existing = self._client.segments.list(self._table, exclude_replaced=False)
         deleted = sorted(set(self._from).difference(existing))
         if deleted:

@@ -64,7 +64,8 @@ def test_what_counts_as_stored_is_stored(child: SegmentChild) -> None:
             taken += takes
             refused += stored is not None and not takes
     assert not wrong
-    assert taken > 4 * refused
+    # Since 1.6 Pinot stores more of the values that are not counted on here.
+    assert taken > (4 if child.features["keeps_source_types"] else 5) * refused
 
 
 @pytest.mark.parametrize("kind", ["INT", "LONG", "BOOLEAN", "TIMESTAMP"])
