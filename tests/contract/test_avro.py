@@ -457,7 +457,7 @@ def write_random_table(path: Path, table: RandomTable, random: Random) -> None:
 
 @pytest.mark.every_pinot
 def test_random_tables(child: SegmentChild, tmp_path: Path, numbers: Callable[[int, int], range]) -> None:
-    compared, tables = 0, numbers(13, 600)
+    compared, tables = 0, numbers(13, 200)
     for number in tables:
         random = Random(number)
         table = random_table(number, of_pinot_1=child.features["is_pinot_1"])

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.jvm
 @pytest.mark.every_pinot
 def test_random_tables(child: SegmentChild, numbers: Callable[[int, int], range]) -> None:
     """Every other table has transforms and filters."""
-    refused, built, tables = [], 0, numbers(60, 600)
+    refused, built, tables = [], 0, numbers(60, 200)
     for number in tables:
         table = random_table(number, of_pinot_1=child.features["is_pinot_1"])
         if not child.features["special_values"]:

@@ -20,7 +20,7 @@ from tests.contract.tables import MULTI_VALUE_TYPES, TYPES, examples, schema_of,
 
 pytestmark = pytest.mark.jvm
 
-_FILES = examples(100, 1000)
+_FILES = examples(100, 400)
 _MAX_ROWS = 5
 _MAX_COLUMNS = 5
 _FITTING = 0.85

@@ -34,7 +34,7 @@ from tests.support.program import result_of
 
 pytestmark = pytest.mark.cluster
 
-_TABLES, _TABLES_FULL = 13, 500
+_TABLES, _TABLES_FULL = 13, 250
 
 
 @pytest.fixture(scope="module")
