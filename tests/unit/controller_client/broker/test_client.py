@@ -251,3 +251,16 @@ def test_a_table_without_segments_has_no_rows() -> None:
 def test_the_versions_reported_by_a_hosted_broker(named: dict[str, Any], versions: dict[str, int]) -> None:
     with answering(document(**named)) as broker:
         assert broker.query("select 1 from t").versions == versions
+
+
+def test_the_next_page_begins_after_the_rows_that_the_broker_has_given() -> None:
+    """A broker may end a page before the number of rows that was asked for."""
+    stored = document(requestId="7", expirationTimeMs=1, numRowsResultSet=3)
+    rest = document(resultTable={**stored["resultTable"], "rows": [[4], [5]]})
+    with (
+        ScriptedServer(answer(200, stored), answer(200, rest), answer(200)) as server,
+        client(server.url) as broker,
+        broker.cursor("select n from t limit 9", rows_per_page=2) as cursor,
+    ):
+        assert [row[0] for page in cursor for row in page] == [3, 4, 5]
+    assert server.requests[1].target == "/responseStore/7/results?offset=1&numRows=2"
