@@ -18,17 +18,18 @@ from jvm_bridge.builder.heap import max_heap_mib, of_full_heap
 from jvm_bridge.builder.java_classes import classes_of
 from jvm_bridge.builder.model import SourceFile, UnreadableFileError
 from jvm_bridge.builder.pinot_classes import has_class, has_method, java_class
-from jvm_bridge.builder.planning import DECIMAL, MIXED, NESTED, Unsuitable
+from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.sources.avro_types import AvroColumn, AvroType, planned_column
 from jvm_bridge.builder.sources.file_columns import FileColumns, by_row
+from jvm_bridge.builder.sources.java_arrays import ARRAYS_PACKAGE, arrow_array
 from jvm_bridge.builder.sources.source import Batch, is_gzipped
+from jvm_bridge.builder.transformers import ROWS_PACKAGE
 from jvm_bridge.input_rules import FileFormat
 from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 
 __all__ = ["applies_logical_types_by_default", "avro_columns"]
 
 _PACKAGE = "io.pinotplugins.avro"
-_ROWS_PACKAGE = "io.pinotplugins.rows"
 _READER_CONFIG = "org.apache.pinot.plugin.inputformat.avro.AvroRecordReaderConfig"
 _FLAG = "isEnableLogicalTypes"
 """Pinot 1.6 no longer has it: its reader always applies them."""
@@ -62,7 +63,7 @@ def avro_columns(file: SourceFile) -> FileColumns:
 
 def _open(file: SourceFile) -> Any:
     try:
-        classes = classes_of("Avro cannot be read with", _PACKAGE, _ROWS_PACKAGE)
+        classes = classes_of("Avro cannot be read with", _PACKAGE, ARRAYS_PACKAGE, ROWS_PACKAGE)
     except Unsuitable as reason:
         raise UnsupportedError(str(reason), expected="a JDK, not only a JRE") from reason
     return classes[f"{_PACKAGE}.AvroFile"](str(file.path), is_gzipped(file.path))
@@ -100,8 +101,9 @@ def _batches(file: SourceFile, columns: Mapping[str, AvroColumn], names: Sequenc
             while rows := int(opened.next(_BATCH_ROWS, _BATCH_BYTES)):
                 arrays = {}
                 for name in names:
-                    stored = _stored(values[name], columns[name].stored) if name in values else pa.nulls(rows)
-                    arrays[name] = by_row(file, name, stored, begin, columns[name].converted)
+                    column = columns[name]
+                    stored = arrow_array(values[name], column.stored) if name in values else pa.nulls(rows)
+                    arrays[name] = by_row(file, name, stored, begin, column.converted)
                 yield Batch(arrays, rows)
                 begin += rows
         except JAVA_ERRORS as error:
@@ -129,16 +131,3 @@ def _unreadable(file: SourceFile, error: Any) -> UnreadableFileError:
         expected="a complete Avro file",
         where=file.where,
     )
-
-
-def _stored(values: Any, kind: pa.DataType) -> Any:
-    """Return values that Java read from the file as an Arrow array; Java's arrays become its buffers."""
-    if pa.types.is_null(kind):  # items of type null
-        return pa.nulls(int(values.count()))
-    nulls = int(values.nulls())
-    validity = pa.py_buffer(memoryview(values.validity())) if nulls else None
-    buffers = [validity, *(pa.py_buffer(memoryview(each)) for each in values.buffers())]
-    children = [_stored(values.items(), kind.value_type)] if pa.types.is_list(kind) else None
-    if kind in (DECIMAL, MIXED, NESTED):
-        kind = pa.string()
-    return pa.Array.from_buffers(kind, int(values.count()), buffers, nulls, children=children)

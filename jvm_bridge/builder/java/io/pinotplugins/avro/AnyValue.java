@@ -47,7 +47,7 @@ final class AnyValue {
       case STRING:
         return text(decoder);
       case BYTES:
-        return decimalOr(schema, bytes(decoder, TextValues.length(decoder)));
+        return decimalOr(schema, bytes(decoder, TextReaders.length(decoder)));
       case FIXED:
         return decimalOr(schema, bytes(decoder, schema.getFixedSize()));
       case ENUM:
@@ -86,7 +86,7 @@ final class AnyValue {
 
   private static String text(BinaryDecoder decoder)
       throws IOException {
-    byte[] bytes = bytes(decoder, TextValues.length(decoder));
+    byte[] bytes = bytes(decoder, TextReaders.length(decoder));
     // Avro's own method would replace what is not UTF-8.
     return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
   }
@@ -95,7 +95,7 @@ final class AnyValue {
       throws IOException {
     byte[] bytes = new byte[0];
     for (int size = 0; size < length; ) {
-      int part = Math.min(length - size, TextValues.TRUSTED_BYTES);
+      int part = Math.min(length - size, TextReaders.TRUSTED_BYTES);
       bytes = Arrays.copyOf(bytes, size + part);
       decoder.readFixed(bytes, size, part);
       size += part;

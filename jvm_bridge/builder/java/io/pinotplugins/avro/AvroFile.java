@@ -1,5 +1,6 @@
 package io.pinotplugins.avro;
 
+import io.pinotplugins.arrays.Values;
 import java.io.Closeable;
 import java.io.FileInputStream;
 import java.io.IOException;
@@ -23,8 +24,8 @@ public final class AvroFile implements Closeable {
 
   private final DataFileStream<Object> _stream;
   private final List<Schema.Field> _fields;
-  /** The values of each field in the file, or null for a skipped field. */
-  private final Values[] _valuesByField;
+  /** The reader of each field in the file, or null for a skipped field. */
+  private final ColumnReader[] _readers;
   private final Items _items = new Items();
   private BinaryDecoder _decoder;
   private long _rowsInBlock;
@@ -43,7 +44,7 @@ public final class AvroFile implements Closeable {
       bytes.close();
       throw e;
     }
-    _valuesByField = new Values[_fields.size()];
+    _readers = new ColumnReader[_fields.size()];
   }
 
   /** Returns the names of the fields. */
@@ -63,9 +64,9 @@ public final class AvroFile implements Closeable {
   /** Returns the values of a field, refilled for each batch; call it before the first batch is read. */
   public Values select(String name) {
     Schema.Field field = _stream.getSchema().getField(name);
-    Values values = Values.of(field.schema(), _items);
-    _valuesByField[field.pos()] = values;
-    return values;
+    ColumnReader reader = ColumnReader.of(field.schema(), _items);
+    _readers[field.pos()] = reader;
+    return reader.values;
   }
 
   /**
@@ -77,9 +78,9 @@ public final class AvroFile implements Closeable {
    */
   public int next(int maxRows, long maxBytes)
       throws IOException {
-    for (Values values : _valuesByField) {
-      if (values != null) {
-        values.begin();
+    for (ColumnReader reader : _readers) {
+      if (reader != null) {
+        reader.values.begin();
       }
     }
     int rows = 0;
@@ -97,11 +98,11 @@ public final class AvroFile implements Closeable {
       throws IOException {
     long bytes = 0;
     try {
-      for (int i = 0; i < _valuesByField.length; i++) {
-        if (_valuesByField[i] == null) {
+      for (int i = 0; i < _readers.length; i++) {
+        if (_readers[i] == null) {
           Skipping.skip(_fields.get(i).schema(), _decoder, _items);
         } else {
-          bytes += _valuesByField[i].read(_decoder);
+          bytes += _readers[i].read(_decoder);
         }
       }
     } catch (StackOverflowError e) {

@@ -34,7 +34,7 @@ final class Skipping {
         return;
       case STRING:
       case BYTES:
-        decoder.skipFixed(TextValues.length(decoder));
+        decoder.skipFixed(TextReaders.length(decoder));
         return;
       case FIXED:
         decoder.skipFixed(schema.getFixedSize());
@@ -67,7 +67,7 @@ final class Skipping {
       items.add(count);
       for (long i = 0; i < count; i++) {
         if (haveKeys) {
-          decoder.skipFixed(TextValues.length(decoder));
+          decoder.skipFixed(TextReaders.length(decoder));
         }
         skip(item, decoder, items);
       }

@@ -1,24 +1,24 @@
-package io.pinotplugins.avro;
+package io.pinotplugins.arrays;
 
 import java.util.Arrays;
-import org.apache.avro.Schema;
 
 /** Values with variable lengths, concatenated, with their offsets. */
 abstract class VariableValues extends Values {
   private int[] _offsets;
 
-  VariableValues(Schema schema) {
-    super(schema);
-  }
-
   /** Returns the offset of the next value. */
   abstract int size();
+
+  /** Ends a value that consists of all that was added since the last one. */
+  public final void end() {
+    end(next());
+  }
 
   final int[] offsets() {
     return _offsets;
   }
 
-  /** Ends a value at the current size. */
+  @Override
   final void end(int index) {
     _offsets[index + 1] = size();
   }
@@ -31,10 +31,5 @@ abstract class VariableValues extends Values {
   @Override
   final void grow(int capacity) {
     _offsets = Arrays.copyOf(_offsets, capacity + 1);
-  }
-
-  @Override
-  final void addNull(int index) {
-    end(index);
   }
 }
