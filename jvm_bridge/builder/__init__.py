@@ -1,8 +1,8 @@
 """Builds Pinot segments from files and Arrow tables with Pinot's own segment writer.
 
-The writer is ``SegmentIndexCreationDriverImpl``. It gets rows from Pinot's own record reader (path "pinot"),
-or whole columns that Arrow or the Avro library has read (path "arrow", several times faster);
-``docs/segments.md`` describes when each path is used.
+The writer is ``SegmentIndexCreationDriverImpl``. It gets rows one by one (path "pinot"), or whole columns
+that Arrow, the Avro library or our parsers of CSV and JSON lines have read (path "arrow", several times
+faster); ``docs/segments.md`` describes when each path is used.
 
 Packages: ``sources`` reads the formats, ``expressions`` evaluates transforms and filters, ``columnar`` passes
 whole columns to Pinot's driver. ``segment_builder`` is the public interface; ``planning`` chooses the path;

@@ -6,6 +6,7 @@ builder's classes and archives the JVM's; both are stored in the cache folder, f
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -19,6 +20,7 @@ from controller_client.common.folders import scratch_folder
 from controller_client.errors import SetupError
 from jvm_bridge.builder.segment_builder import SegmentBuilder
 from jvm_bridge.class_archive import MINIMUM_JAVA_OF_ARCHIVES, archive_path, writing_options
+from jvm_bridge.input_rules import FileFormat
 from jvm_bridge.jars import pinot_jars
 from jvm_bridge.jars.own_folder import make_folder
 from jvm_bridge.jdk import find_java
@@ -129,8 +131,10 @@ def build_small_segments() -> None:
     )
     with scratch_folder("pinot-warm-") as folder:
         builder = SegmentBuilder(config, schema, folder, reader="arrow")
-        for number in range(2):
-            builder.from_arrow(rows, f"warm_{number}")
+        builder.from_arrow(rows, "warm_0")
+        path = folder / "rows.json"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows.to_pylist()), encoding="utf-8")
+        builder.from_file(path, FileFormat.JSON, "warm_1")
 
 
 if __name__ == "__main__":

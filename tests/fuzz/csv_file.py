@@ -8,7 +8,6 @@ from controller_client.errors import DataError
 from jvm_bridge.builder.model import SourceFile
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.sources.csv_header import read_header, write_with_header
-from jvm_bridge.builder.sources.csv_source import check_widths
 from jvm_bridge.builder.sources.text_input import check_text
 from jvm_bridge.input_rules import FileFormat
 from tests.fuzz.scratch import file_with, folder
@@ -22,5 +21,3 @@ def parse(data: bytes) -> None:
         write_with_header(file, header, [f"c{at}" for at in range(len(header.names))], ",", folder() / "copy")
     with suppress(DataError):
         check_text(file, "utf-8", folder() / "copy")
-    with suppress(Unsuitable, DataError):
-        check_widths(file)

@@ -1,35 +1,28 @@
-"""Reads JSON lines with Arrow if Jackson, which Pinot uses, would read the same.
+"""Reads JSON lines in the JVM, block by block, if Jackson, which Pinot uses, would read the same.
 
-Arrow gets the type of every field, so that it rejects values of other types instead of guessing.
+``JsonLines.java`` parses bytes directly into arrays, which become Arrow's buffers: there are no objects for
+single values on either side. The first rows determine the type of every column; a value of another type, or
+text that only Jackson can judge, is read row by row.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.json as pajson
 
 from jvm_bridge.builder.planning import Field, TableRequirements, Unsuitable, plan_column
+from jvm_bridge.builder.sources.java_lines import JAVA_TYPES, line_reader, read_batches
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP, Batch, Source, open_bytes
 
-__all__ = ["NullRowGuard", "first_keys", "open_json"]
+__all__ = ["first_keys", "open_json"]
 
-_BLOCK_BYTES = 4 << 20
 _PEEK_BYTES = 256 << 10
-_UNREADABLE: tuple[type[Exception], ...] = (pa.ArrowException, OSError, *CORRUPT_GZIP)
-_EXACT_IN_DOUBLE = 2.0**53
-_BLANKS = b" \t\r"
-# Each starts with a fixed byte, which makes the search twenty times faster than with alternatives. The second
-# may match within a string: then Pinot reads a file that Arrow could have read.
-_NULL_LINE = re.compile(rb"\n[ \t\r]*null")
-_NULL_AFTER_OBJECT = re.compile(rb"\}[ \t\r]*null")
+_UNREADABLE: tuple[type[Exception], ...] = (OSError, *CORRUPT_GZIP)
 
 _FRACTIONS = ("FLOAT", "DOUBLE")
 _NUMBER_TYPES = {"INT": pa.int32(), "FLOAT": pa.float64(), "DOUBLE": pa.float64()}
@@ -40,7 +33,7 @@ def open_json(path: Path, table: TableRequirements) -> Source:
     """Plan a file of JSON lines.
 
     Raises:
-        Unsuitable: Arrow is not certain to read the same as Jackson; also while batches are read.
+        Unsuitable: Only Jackson can read it; also while batches are read.
     """
     kinds = first_keys(path)
     types = {field.name: _arrow_type(field, kinds.get(field.name)) for field in table.fields}
@@ -98,7 +91,7 @@ def _scalar_type(field: Field, sample: Any) -> pa.DataType:
         return _NUMBER_TYPES.get(field.data_type, pa.int64())
     if isinstance(sample, float):
         if field.data_type not in _FRACTIONS:
-            raise Unsuitable(f"column {field.name} has fractions, which Arrow rounds before they are checked")
+            raise Unsuitable(f"column {field.name} is {field.data_type}, but has fractions")
         return pa.float64()
     raise Unsuitable(f"column {field.name} has {_kind_of(sample)}")
 
@@ -121,72 +114,16 @@ def _argument_type(name: str, sample: Any) -> pa.DataType:
 
 
 def _batches(path: Path, table: TableRequirements, types: Mapping[str, pa.DataType]) -> Iterator[Batch]:
-    floats = [name for name, kind in types.items() if _values_type(kind) == pa.float64()]
     # A transform may get an integer or a fraction, and a FLOAT would be rounded twice.
     exact = {*table.arguments, *(field.name for field in table.fields if field.data_type == "FLOAT")}
-    try:
-        with closing(open_bytes(path)) as stream, _reader(stream, types) as reader:
-            for batch in reader:
-                columns = {name: batch.column(name) for name in types}
-                for name in floats:
-                    _refuse_odd_floats(name, columns[name], exact=name in exact)
-                yield Batch.of(columns, batch.num_rows, table)
-    except _UNREADABLE as error:
-        raise Unsuitable(f"Arrow cannot read it: {str(error).splitlines()[0][:200]}") from error
-
-
-def _reader(stream: IO[bytes], types: Mapping[str, pa.DataType]) -> Any:
-    return pajson.open_json(
-        pa.PythonFile(NullRowGuard(stream), mode="r"),
-        read_options=pajson.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
-        parse_options=pajson.ParseOptions(
-            explicit_schema=pa.schema(list(types.items())),
-            newlines_in_values=False,
-            unexpected_field_behavior="ignore",
-        ),
-    )
-
-
-class NullRowGuard:
-    """Passes a stream to Arrow, and raises :class:`Unsuitable` at a row that is ``null``.
-
-    If such a line is the first of a block, Arrow 26 crashes the process. After an object, it is a row without
-    values for Arrow, but an error for Pinot.
-    """
-
-    closed = False
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self._begun = b"\n"
-        """A possible start of a null, from the line break or brace before it on; else empty."""
-
-    def read(self, size: int) -> bytes:
-        """Read bytes; called by Arrow."""
-        read = self._stream.read(size)
-        text = self._begun + read
-        if b"null" in text and (_NULL_LINE.search(text) or _NULL_AFTER_OBJECT.search(text)):
-            raise Unsuitable("a row is null")
-        last = max(text.rfind(b"\n"), text.rfind(b"}"))
-        behind = text[last + 1 :].lstrip(_BLANKS)
-        self._begun = text[last : last + 1] + behind if last >= 0 and b"null".startswith(behind) else b""
-        return read
-
-    def close(self) -> None:
-        """Do nothing, as the opener closes the stream; called by Arrow."""
+    lines = line_reader("JsonLines")()
+    values = {
+        name: lines.select(name, JAVA_TYPES[_values_type(kind)], pa.types.is_list(kind), name in exact)
+        for name, kind in types.items()
+    }
+    for columns, rows in read_batches(path, lines, values, types):
+        yield Batch.of(columns, rows, table)
 
 
 def _values_type(source: pa.DataType) -> pa.DataType:
     return source.value_type if pa.types.is_list(source) else source
-
-
-def _refuse_odd_floats(name: str, column: Any, *, exact: bool) -> None:
-    values = column.flatten() if pa.types.is_list(column.type) else column
-    numbers = values.drop_null().to_numpy(zero_copy_only=False)
-    # "-0" is an integer for Jackson, and then has no sign.
-    if not np.isfinite(numbers).all() or ((numbers == 0) & np.signbit(numbers)).any():
-        raise Unsuitable(f"column {name} has numbers that are not finite, or a negative zero")
-    if exact and (np.abs(numbers) >= _EXACT_IN_DOUBLE).any():
-        raise Unsuitable(
-            f"column {name} has numbers of 2^53 or more, and is FLOAT or used by a transform or filter"
-        )

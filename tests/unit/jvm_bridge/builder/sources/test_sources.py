@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import gzip
-import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,86 +10,15 @@ import pytest
 
 from controller_client.errors import ConfigError, DataError
 from jvm_bridge.builder.model import SourceFile, check_custom_metadata, check_segment_name
-from jvm_bridge.builder.planning import CsvPlan, Field, TableRequirements, Unsuitable
-from jvm_bridge.builder.sources import csv_source
+from jvm_bridge.builder.planning import Field, TableRequirements
 from jvm_bridge.builder.sources.arrow_source import arrow_columns, record_batches
 from jvm_bridge.builder.sources.avro_file import check_avro
-from jvm_bridge.builder.sources.csv_source import QuoteGuard, check_widths, open_csv
 from jvm_bridge.builder.sources.file_columns import meant_type, planned
-from jvm_bridge.builder.sources.json_source import open_json
 from jvm_bridge.builder.sources.parquet_source import parquet_columns
 from jvm_bridge.input_rules import FileFormat
 from jvm_bridge.time_conversion import TimeConversion
 
 TABLE = TableRequirements((Field("s", "STRING", True, 512), Field("mv", "INT", False, 512)), None, True)
-
-
-def guarded(text: str, block: int) -> bytes:
-    guard = QuoteGuard(io.BytesIO(text.encode()), ",")
-    result = b""
-    while data := guard.read(block):
-        result += data
-    return result
-
-
-@pytest.mark.parametrize("block", [1, 2, 3, 100])
-@pytest.mark.parametrize("text", ['a,"b"\n', '"a""b",""""\r\n"x\ny",1', "", '""', '"",""\n"a,b"'])
-def test_quotes_at_the_edges_pass(text: str, block: int) -> None:
-    assert guarded(text, block) == text.encode()
-
-
-@pytest.mark.parametrize("block", [1, 2, 3, 100])
-@pytest.mark.parametrize("text", ['a"b\n', '"a"b\n', '"a" ,b\n', ' "a"\n', 'a,"b', '"a"x', '"'])
-def test_other_quotes_are_refused(text: str, block: int) -> None:
-    with pytest.raises(Unsuitable, match="quote"):
-        guarded(text, block)
-
-
-def test_csv_batches(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv.gz"
-    path.write_bytes(gzip.compress(b'x,s,mv\n1,"a,b",1;2\n2,,3\n'))
-    source = open_csv(path, TABLE, CsvPlan())
-    (batch,) = source.batches
-    assert batch.columns["s"].to_pylist() == ["a,b", None]
-    assert batch.columns["mv"].to_pylist() == [["1", "2"], ["3"]]
-
-
-@pytest.mark.parametrize("block_bytes", [16, 4 << 20])
-@pytest.mark.parametrize(
-    ("text", "config", "row"),
-    [
-        ("id,word\n1,a\n2,b,c\n3,d\n", None, 2),
-        ('id,word\r\n1,"a\r\nb"\r\n\r\n2,"b, c"\r\n3,x, y\r\n', None, 3),
-        ("id;word\n1;a;b", {"delimiter": ";"}, 1),
-        ("1,a\n2,b\n3,c,d", {"header": "id,word"}, 3),
-        ("id,word\n1,a\n2\n\n3,b,\n", None, None),
-        ("id,word\n1,a,,,\n", None, None),
-        ('id,word\n1,a"b,c\n', None, None),  # only Pinot's reader can separate these values
-        ("id,word\n1,a,b\n", {"escapeCharacter": "x"}, None),
-        ("id,id\n1,a,b\n", None, 1),
-        ("", None, None),
-        ("id,word", None, None),
-    ],
-)
-def test_rows_with_more_values_than_the_header_are_refused(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    text: str,
-    config: dict[str, str] | None,
-    row: int | None,
-    block_bytes: int,
-) -> None:
-    monkeypatch.setattr(csv_source, "_BLOCK_BYTES", block_bytes)
-    path = tmp_path / "a.csv"
-    path.write_bytes(text.encode())
-    file = SourceFile(path, FileFormat.CSV, config)
-    if row is None:
-        check_widths(file)
-        return
-    header = "recordReader.prop.header" if config and "header" in config else "the header"
-    with pytest.raises(DataError, match=f"a.csv, row {row}: 3 values, but {header} has 2 names") as refused:
-        check_widths(file)
-    assert "in quotes" in str(refused.value.remedy)
 
 
 def test_avro_blocks(tmp_path: Path) -> None:
@@ -149,24 +76,7 @@ def test_formats_and_names() -> None:
 
 def test_arguments_are_passed_unchanged(tmp_path: Path) -> None:
     table = replace(TABLE, arguments=frozenset(["mv", "x", "absent"]))
-    csv_path, json_path, parquet_path = (tmp_path / f"rows.{kind}" for kind in ("csv", "json", "parquet"))
-    csv_path.write_text("mv,x\n1,\n,2\n")
-    (batch,) = open_csv(csv_path, table, CsvPlan()).batches
-    assert {name: column.to_pylist() for name, column in batch.arguments.items()} == {
-        "mv": ["1", None],
-        "x": [None, "2"],
-    }
-    assert batch.columns["mv"].to_pylist() == [["1"], None]
-    assert batch.slice(1, 5).arguments["x"].to_pylist() == ["2"]
-    json_path.write_text('{"mv": 1, "x": 0.5}\n{"mv": null}\n')
-    source = open_json(json_path, table)
-    assert source.has_any_width
-    (batch,) = source.batches
-    assert {name: column.to_pylist() for name, column in batch.arguments.items()} == {
-        "mv": [1, None],
-        "x": [0.5, None],
-        "absent": [None, None],
-    }
+    parquet_path = tmp_path / "rows.parquet"
     days = TimeConversion(86_400 * 10**9, 10**6)
     pq.write_table(
         pa.table({"mv": pa.array([1, 2], pa.int32()), "x": pa.array([3, None], pa.date32())}), parquet_path
@@ -175,4 +85,5 @@ def test_arguments_are_passed_unchanged(tmp_path: Path) -> None:
     (batch,) = planned(parquet_columns(file), table).batches
     assert batch.arguments["x"].to_pylist() == [3 * 86_400_000, None]
     assert batch.arguments["mv"].type == pa.int32()
+    assert batch.slice(1, 5).arguments["mv"].to_pylist() == [2]
     assert batch.columns.keys() == {"mv"}
