@@ -12,8 +12,8 @@ import java.util.Map;
  * read: Jackson, which Pinot uses, shall then say what it means.
  */
 public final class JsonLines extends Lines {
-  private static final int MAX_KEYS = 10_000;
-  private static final int MAX_KEY_BYTES = 10_000;
+  private static final int MAX_KEYS = 4096;
+  private static final int MAX_KEY_BYTES = 1000;
   /** How many keys of the usual order a row may lack at one place before the next one is looked up by its name. */
   private static final int MAX_MISSING = 4;
 
