@@ -34,9 +34,19 @@ class BenchmarkCluster:
     client: ControllerClient
     broker: BrokerClient
 
-    def create_table(self, name: str, schema: pa.Schema) -> str:
-        """Create a table with these columns, and inverted indexes on the first two string columns."""
-        document = {"schemaName": name, "dimensionFieldSpecs": dimensions(schema)}
+    def create_table(self, name: str, schema: pa.Schema, *, default_text: str = "null") -> str:
+        """Create a table with these columns, and inverted indexes on the first two string columns.
+
+        Args:
+            name: The table's name.
+            schema: Its columns.
+            default_text: What is stored for a text that is null; in CSV, every empty one is.
+        """
+        fields = dimensions(schema)
+        for field in fields:
+            if field["dataType"] == "STRING":
+                field["defaultNullValue"] = default_text
+        document = {"schemaName": name, "dimensionFieldSpecs": fields}
         self.client.schemas.create(Schema.from_json(document))
         strings = [field.name for field in schema if field.type == pa.string()]
         config = offline_table(name, indexing={"invertedIndexColumns": strings[:2]})
