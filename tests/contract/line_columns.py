@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from jvm_bridge.builder.sources import csv_source, java_lines
 from jvm_bridge.builder.sources.files import open_file
 from jvm_bridge.input_rules import FileFormat
 
-__all__ = ["columns_of", "wide_row"]
+__all__ = ["columns_of", "mib_of_many_files", "wide_row"]
 
 
 def columns_of(path: str, types: Mapping[str, str], block_bytes: int, batch_rows: int) -> dict[str, Any]:
@@ -54,3 +55,15 @@ def wide_row(path: str, config: Mapping[str, str] | None, block_bytes: int) -> l
         except DataError as error:
             return [error.message, str(error.remedy)]
     return None
+
+
+def mib_of_many_files(path: str, files: int) -> float:
+    """Return how much more memory Python has, in MiB, after it has read a file many times."""
+    columns_of(path, {"s": "STRING"}, 4 << 20, 65_536)
+    tracemalloc.start()
+    try:
+        for _ in range(files):
+            columns_of(path, {"s": "STRING"}, 4 << 20, 65_536)
+        return tracemalloc.get_traced_memory()[0] / (1 << 20)
+    finally:
+        tracemalloc.stop()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.line_columns import columns_of, wide_row
+from tests.contract.line_columns import columns_of, mib_of_many_files, wide_row
 from tests.contract.segment_child import SegmentChild
 from tests.contract.tables import examples
 
@@ -204,3 +204,9 @@ def test_rows_with_more_values_than_the_header_are_refused(
     header = "recordReader.prop.header" if config and "header" in config else "the header"
     assert f"a.csv, row {row}: 3 values, but {header} has 2 names" in message
     assert "in quotes" in remedy
+
+
+def test_the_memory_of_many_files_is_that_of_one(child: SegmentChild, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("s,other\n" + f"a,{'x' * 10_000}\n" * 400)
+    assert child.call(mib_of_many_files, str(path), 20) < 1

@@ -6,6 +6,7 @@ row and column.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -40,6 +41,27 @@ _BLOCK_BYTES = 4 << 20
 _BATCH_ROWS = 65_536
 
 
+class _SharedBlock(threading.local):
+    """A block of memory for each thread, which Java reads as it is: JPype would convert bytes one by one.
+
+    JPype keeps such memory until Java collects its garbage, which a block for each file would not be.
+    """
+
+    def __init__(self) -> None:
+        self._block = memoryview(bytearray(_BLOCK_BYTES))
+        self._buffer: Any = None
+
+    def filled(self, data: bytes) -> Any:
+        """Return Java's buffer, which begins with these bytes until the next call."""
+        if self._buffer is None:
+            self._buffer = jpype.nio.convertToDirectBuffer(self._block)
+        self._block[: len(data)] = data
+        return self._buffer
+
+
+_shared = _SharedBlock()
+
+
 def line_reader(name: str) -> Any:
     """Return a Java class that reads lines.
 
@@ -60,15 +82,12 @@ def read_lines(path: Path, lines: Any, read: Callable[[], T]) -> Iterator[T]:
     Raises:
         Unsuitable: The file is unreadable, or only Pinot's own parser can read it.
     """
-    block = memoryview(bytearray(_BLOCK_BYTES))
-    shared = jpype.nio.convertToDirectBuffer(block)  # JPype would convert bytes one by one
     try:
         with closing(open_bytes(path)) as stream:
             data: bytes | None = None
             while data != b"":
                 data = stream.read(_BLOCK_BYTES)
-                block[: len(data)] = data
-                lines.add(shared, len(data))
+                lines.add(_shared.filled(data), len(data))
                 while result := read():
                     yield result
     except JAVA_ERRORS as error:
