@@ -51,7 +51,8 @@ def _names(path: Path, plan: CsvPlan) -> Sequence[str]:
 
 
 def _type(field: Field, table: TableRequirements) -> pa.DataType:
-    is_text = not field.single_value or field.name in table.arguments
+    # A row that the filter drops may have a text that is not a number.
+    is_text = not field.single_value or field.name in table.arguments or table.filter_function is not None
     return pa.string() if is_text else _NUMBER_TYPES.get(field.data_type, pa.string())
 
 
