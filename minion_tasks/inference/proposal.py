@@ -246,7 +246,8 @@ def _table(
         indexing["invertedIndexColumns"] = filtered
     if any(guess.nulls for guess in columns):
         indexing["nullHandlingEnabled"] = True
-    segments = {"schemaName": name.raw, "replication": "1"}
+    # The schema has the table's name; Pinot 1.x no longer has a field for another one.
+    segments = {"replication": "1"}
     if time_column is not None:
         segments["timeColumnName"] = time_column
     return {
