@@ -66,7 +66,7 @@ SCHEMA = {
 TABLE_CONFIG = {
     "tableName": TABLE,
     "tableType": "OFFLINE",
-    "segmentsConfig": {"schemaName": TABLE, "timeColumnName": "departure_ms", "replication": "1"},
+    "segmentsConfig": {"timeColumnName": "departure_ms", "replication": "1"},
     "tenants": {},
     "tableIndexConfig": {"invertedIndexColumns": ["carrier", "dest"]},
     "metadata": {},

@@ -133,7 +133,7 @@ def _found(kind: spark.DataType, pairs: Any) -> str | None:
 
 
 def _config(raw_table: str, frame: spark.StructType, options: WriteOptions) -> TableConfig:
-    segments: dict[str, Any] = {"schemaName": raw_table, "replication": str(options.replication)}
+    segments: dict[str, Any] = {"replication": str(options.replication)}
     indexing: dict[str, Any] = {"nullHandlingEnabled": options.null_handling}
     if options.time_column is not None:
         _check_columns("timeColumnName", (options.time_column,), frame)
