@@ -111,6 +111,24 @@ OVERRIDES: tuple[Override, ...] = (
         ConflictError,
         "choose new names for the new segments",
     ),
+    error_row(
+        "POST",
+        _REPLACE + "startReplaceSegments",
+        500,
+        r"Segment: \S+ from 'segmentsFrom' does not exist in table",
+        ConflictError,
+        "take segmentsFrom from the segment list that excludes replaced segments",
+        seen_on="1.5.1",
+    ),
+    error_row(
+        "POST",
+        _REPLACE + "startReplaceSegments",
+        500,
+        r"Segment: \S+ from 'segmentsTo' exists in table",
+        ConflictError,
+        "choose new names for the new segments",
+        seen_on="1.5.1",
+    ),
     # The same text for a refusal, a lost compare-and-set and a fault after the write: only the lineage shows
     # which it was.
     error_row(

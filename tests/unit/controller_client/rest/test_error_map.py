@@ -29,6 +29,8 @@ POST /segments/probe/startReplaceSegments 500 ConflictError
       segmentsFrom = '[a]', segmentsTo = '[b]', segmentsFromTable = '[]')
     Any segments from 'segmentsTo' should not be available in the table at this point. (tableName =
       'probe_OFFLINE', segmentsFrom = '[]', segmentsTo = '[b]', segmentsFromTable = '[b]')
+    Segment: a from 'segmentsFrom' does not exist in table: probe_OFFLINE
+    Segment: b from 'segmentsTo' exists in table: probe_OFFLINE
 POST /segments/probe/startReplaceSegments 500 OutcomeUnknownError
     Failed to update the segment lineage during startReplaceSegments. (tableName = probe_OFFLINE,
       segmentsFrom = [a], segmentsTo = [b])
