@@ -87,6 +87,10 @@ class Need(Enum):
         "DataTables of version 3",
         f"{_CORE}.common.datatable.DataTableBuilderV2V3",
     )
+    REVERTS_DELETE = (
+        "deleting the new segments when a replacement is reverted",
+        "org.apache.pinot.common.restlet.resources.RevertReplaceSegmentsRequest",
+    )
     SOURCE_TYPES = (
         "readers that give booleans and times as such",
         "org.apache.pinot.spi.data.readers.BaseRecordExtractor",

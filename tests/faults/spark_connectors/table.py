@@ -16,6 +16,7 @@ from tests.faults.spark_connectors.injections import (
     LateStart,
 )
 from tests.support.faulty_http import FaultyHttp, Rule
+from tests.support.needs import Need, has
 
 NEW_TABLE = "a new table"
 
@@ -63,7 +64,7 @@ MAKING = ("POST schemas", "POST tables")
 # What the next write changes to revert a killed one.
 UNDOING = {
     "POST revertReplaceSegments": "segments/{raw}/revertReplaceSegments",
-    "POST delete": "segments/{raw}_OFFLINE/delete",
+    **({} if has(Need.REVERTS_DELETE) else {"POST delete": "segments/{raw}_OFFLINE/delete"}),
 }
 
 _KILLS_BY_DEFAULT = {("overwrite", "before POST endReplaceSegments")}
