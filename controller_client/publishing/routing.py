@@ -22,9 +22,12 @@ from controller_client.rest.transport import Transport
 if TYPE_CHECKING:
     from controller_client.rest.client import RestClient
 
-__all__ = ["routed_segments", "wait_routed"]
+__all__ = ["NEW_SEGMENTS", "may_skip_new_segments", "routed_segments", "wait_routed"]
 
 logger = logging.getLogger(__name__)
+
+NEW_SEGMENTS = "pinot.broker.new.segment.expiration.seconds"
+"""For so many seconds a segment is new to a broker of Pinot 1.x, in its configuration; 300 by default."""
 
 _REBUILD_AFTER_S = 3.0
 """The controller's message takes some tens of milliseconds."""
@@ -42,6 +45,20 @@ def routed_segments(transport: Transport, table: TableName) -> set[str]:
     except NotFoundError:
         return set()  # a table without segments, or one that the broker does not know yet
     return {name for segments in servers.values() for name in segments}
+
+
+def may_skip_new_segments(transport: Transport) -> bool:
+    """Return whether a broker of Pinot 1.x may answer without new segments, and not report that.
+
+    While one replica of a new segment is away, such a broker sends a part of the queries to that replica, as
+    if it were there. The others are whole, so the routing that it shows proves nothing. Without new
+    segments, it sends all to the replicas that are there, and reports a segment that has none.
+
+    Args:
+        transport: Transport to the broker.
+    """
+    settings = transport.get_json(path_of("appconfigs"), dict).get("pinotConfig")
+    return not isinstance(settings, dict) or str(settings.get(NEW_SEGMENTS)) != "0"
 
 
 def wait_routed(

@@ -13,7 +13,7 @@ from controller_client.common.names import TableName
 from controller_client.common.sql_text import SqlText
 from controller_client.errors import NotAppliedError
 from controller_client.helix.table_config import TABLES_PATH
-from controller_client.publishing.routing import routed_segments
+from controller_client.publishing.routing import NEW_SEGMENTS, may_skip_new_segments, routed_segments
 from controller_client.rest.transport import Transport
 from controller_client.upsert.low_water_mark import TableMark, read_mark
 from controller_client.upsert.mark_keeper import Answerable, MarkKeeper, read_wanted, with_rows
@@ -83,12 +83,14 @@ class UpsertQueries(Closing):
         self._keepers: dict[str, MarkKeeper] = {}
         self._ends: dict[str, VersionEnds] = {}
         self._transports: dict[str, Transport] = {}
+        self._exact_brokers: set[str] = set()
 
     def close(self) -> None:
         """Close what this object opened; broker and store stay open."""
         self._open.close()
         self._ends.clear()
         self._transports.clear()
+        self._exact_brokers.clear()
 
     def query(
         self,
@@ -165,6 +167,7 @@ class UpsertQueries(Closing):
         asked = VersionOptions.of(merged)
         tables = {} if asked.skip else queried_tables(cut, self._table_named)
         if any(self._found(table.table).cut_by_option for table in tables.values()):
+            self._check_brokers()
             versions = versions_at(tables, asked, lambda table: self._version(table, asked))
             sent[VERSIONS] = option_text(versions, cut.text)
             text = cut.text
@@ -177,6 +180,24 @@ class UpsertQueries(Closing):
         by_table = {TableName(name): version for name, version in versions.items()}
         segments = {table: self._marks[table][1].segments for table in by_table}
         return VersionedQuery(text, sent, by_table, segments)
+
+    def _check_brokers(self) -> None:
+        """Refuse brokers that may leave out rows without a word; unreachable ones answer nothing anyway."""
+        for url in set(self._broker.config.urls) - self._exact_brokers:
+            try:
+                may_skip = may_skip_new_segments(self._transport(url))
+            except NotAppliedError:
+                continue
+            if may_skip:
+                raise RefusedQueryError(
+                    "the broker may answer without segments of the last minutes while a server is away, and"
+                    " does not report it, so that an answer need not be of one version",
+                    where=url,
+                    expected=f"{NEW_SEGMENTS}=0 in its configuration",
+                    remedy="set it for the broker, or for all brokers by POST /cluster/configs, and restart"
+                    " them; or query through a broker of 'pinotctl serve broker'",
+                )
+            self._exact_brokers.add(url)
 
     def _rewritten(
         self, sql: SqlText, asked: VersionOptions, options: Mapping[str, str]
@@ -269,11 +290,14 @@ class UpsertQueries(Closing):
         return everywhere or set()
 
     def _routed_by(self, url: str, table: TableName) -> set[str]:
+        return routed_segments(self._transport(url), table)
+
+    def _transport(self, url: str) -> Transport:
         if url not in self._transports:
             transport = Transport(self._broker.config, url=url, clock=self._clock)
             self._open.callback(transport.close)
             self._transports[url] = transport
-        return routed_segments(self._transports[url], table)
+        return self._transports[url]
 
     def _ends_of(self, table: QueriedTable) -> VersionEnds:
         if table.table not in self._ends:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from controller_client.errors import SetupError
+from controller_client.publishing.routing import NEW_SEGMENTS
 from jvm_bridge.cluster_ports import HOST, ClusterPorts, KafkaPorts
 from jvm_bridge.jars import JarSet
 from jvm_bridge.jdk import Java, module_flags
@@ -277,6 +278,8 @@ def _broker(ports: ClusterPorts) -> Role:
         **_listener("pinot.broker.client", ports.broker),
         # There is no other broker to route to: the delay would only make `down` slow.
         "pinot.broker.delayShutdownTimeMs": "0",
+        # Pinot 1.x would answer without the segments of the last 5 minutes while a server is away.
+        NEW_SEGMENTS: "0",
     }
     return Role(
         "broker", ports.broker, f"Broker_{HOST}_{ports.broker}", 192, properties, {"broker": ports.broker}

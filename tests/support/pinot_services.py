@@ -9,6 +9,7 @@ from pathlib import Path
 
 import requests
 
+from controller_client.publishing.routing import NEW_SEGMENTS
 from tests.support.java_options import QUICK_START
 from tests.support.s3 import S3Access
 from tests.support.service import HOME, Program, Service, listens
@@ -136,6 +137,7 @@ class PinotLayout:
             "pinot.zk.server": self.zookeeper,
             "pinot.broker.hostname": BROKER_ADDRESS,
             **_http_listener("pinot.broker.client", BROKER_ADDRESS, self.slot.port(Port.BROKER)),
+            NEW_SEGMENTS: "0",
             "pinot.query.runner.hostname": BROKER_ADDRESS,
             "pinot.query.runner.port": runner,
         }
@@ -154,6 +156,7 @@ class PinotLayout:
             "pinot.zk.server": self.zookeeper,
             "pinot.broker.hostname": address,
             **_http_listener("pinot.broker.client", address, self.slot.port(Port.HOSTED_BROKER)),
+            NEW_SEGMENTS: "0",
             "pinot.multistage.engine.enabled": "true",
             "pinot.query.runner.hostname": address,
             "pinot.query.runner.port": str(self.slot.port(Port.HOSTED_BROKER_RUNNER)),

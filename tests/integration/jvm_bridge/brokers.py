@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from controller_client.publishing.routing import NEW_SEGMENTS
 from tests.integration.jvm_bridge.servers import HOST, ServerProcess
 from tests.support.service import Program
 
@@ -41,6 +42,7 @@ class BrokerProcess(ServerProcess):
                 "pinot.query.runner.hostname": HOST,
                 "pinot.query.runner.port": str(self.ports[2]),
                 "pinot.broker.delayShutdownTimeMs": "500",
+                NEW_SEGMENTS: "0",
             }
         )
 

@@ -12,9 +12,11 @@ from controller_client.broker.client import BrokerClient
 from controller_client.common import sql_text
 from controller_client.errors import PinotPluginError
 from controller_client.helix.table_config import table_config_path
+from controller_client.publishing.routing import NEW_SEGMENTS
 from controller_client.upsert.queries import UpsertQueries
+from controller_client.upsert.record import ServerRecord, write_server
 from controller_client.upsert.rewriting import RefusedQueryError
-from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper import PropertyStore, ZNRecord
 from tests.unit.controller_client.scripted_server import ScriptedServer, Step, answer
 from tests.unit.controller_client.upsert.test_creating import plan
 from tests.unit.controller_client.upsert.test_misregistered import TABLE, registered
@@ -96,3 +98,41 @@ def test_a_drop_is_noticed_while_table_names_are_cached() -> None:
         drop(store)
         with pytest.raises(RefusedQueryError, match="dropped"):
             queries.query("select count(*) from t")
+
+
+def with_hosted_server() -> PropertyStore:
+    """The table with one server, whose queries name their version in an option."""
+    store = with_upsert_table()
+    created = store.creation_order(table_config_path(TABLE))
+    assert created is not None
+    create = store.connection.create
+    create(f"/{store.cluster_name}/LIVEINSTANCES/A", ZNRecord("A", {"SESSION_ID": "s"}).to_bytes())
+    create(f"/{store.cluster_name}/CONFIGS/PARTICIPANT/A", ZNRecord("A").to_bytes())
+    view = ZNRecord(TABLE, map_fields={"t__0__0__x": {"A": "ONLINE"}})
+    create(f"/{store.cluster_name}/EXTERNALVIEW/{TABLE}", view.to_bytes())
+    write_server(store, TABLE, ServerRecord("A", "s", 7, 1007, {}, cuts_by_option=True, created=created))
+    return store
+
+
+def settings(**properties: str) -> Step:
+    return answer(200, {"jvmConfig": {}, "pinotConfig": properties})
+
+
+@pytest.mark.parametrize("seconds", [None, "300", "1"])
+def test_a_broker_that_may_skip_new_segments_is_refused(seconds: str | None) -> None:
+    configured = settings() if seconds is None else settings(**{NEW_SEGMENTS: seconds})
+    with querying(with_hosted_server(), configured, configured) as (queries, _):
+        for _ in range(2):
+            with pytest.raises(RefusedQueryError, match=f"Expected: {NEW_SEGMENTS}=0"):
+                queries.query("select count(*) from t")
+
+
+def test_a_broker_is_asked_once_whether_it_may_skip_new_segments() -> None:
+    configured = settings(**{NEW_SEGMENTS: "0"})
+    routing = answer(200, {TABLE: {"A": ["t__0__0__x"]}})
+    # Before each query the routing, the query, and after it the routing.
+    asked = [routing, EMPTY, routing] * 2
+    with querying(with_hosted_server(), configured, *asked) as (queries, clock):
+        for _ in range(2):
+            assert queries.query("select count(*) from t").versions == {TABLE: 7}
+            clock.sleep(2.0)
