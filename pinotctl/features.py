@@ -12,10 +12,12 @@ from enum import StrEnum
 
 from controller_client.consumption.state.partition_record import read_reports
 from controller_client.errors import PinotPluginError
+from controller_client.publishing.routing import NEW_SEGMENTS, brokers_skipping
 from controller_client.rest.capabilities import Capabilities, Capability
+from controller_client.rest.client import RestClient
 from controller_client.zookeeper import PropertyStore
 
-__all__ = ["Feature", "Servers", "Works", "features_of", "read_servers"]
+__all__ = ["Feature", "Servers", "Works", "features_of", "partial_answers", "read_servers"]
 
 _SERVER = "Server_"
 _SERVE = "start them with 'pinotctl serve server'"
@@ -78,11 +80,32 @@ def read_servers(open_store: Callable[[], PropertyStore]) -> Servers:
     return Servers(live, hosted)
 
 
-def features_of(capabilities: Capabilities, servers: Servers) -> Mapping[str, Feature]:
-    """Return the features by their names in snake_case."""
+def partial_answers(client: RestClient) -> str:
+    """Return what is to be said of brokers that may skip new segments; empty if there are none. Never fails.
+
+    Args:
+        client: Client of the cluster; brokers are asked with its credentials.
+    """
+    try:
+        skipping = brokers_skipping(client)
+    except PinotPluginError as error:
+        return f"whether brokers skip new segments is unknown: {error.message}"
+    if not skipping:
+        return ""
+    return f"{', '.join(skipping)} may skip new segments while a server is away: set {NEW_SEGMENTS}=0"
+
+
+def features_of(capabilities: Capabilities, servers: Servers, answers: str = "") -> Mapping[str, Feature]:
+    """Return the features by their names in snake_case.
+
+    Args:
+        capabilities: What the cluster's version can do.
+        servers: The cluster's live servers.
+        answers: See :func:`partial_answers`.
+    """
     has = capabilities.has
     replaces = has(Capability.LIST_LINEAGE)
-    switch = _if(replaces, "", f"needs {Capability.LIST_LINEAGE.value}")
+    switch = _if(replaces, answers, f"needs {Capability.LIST_LINEAGE.value}")
     jars = "depends on the jars of the process that builds or reads; see 'pinotctl jars fetch'"
     return {
         "ingestion_append": switch,
@@ -123,7 +146,8 @@ def _if(there: bool, how: str, lacking: str) -> Feature:
 
 def _with_empty(switch: Feature) -> Feature:
     if switch.works is Works.YES:
-        return Feature(Works.YES, "if no file is left, one segment without rows remains")
+        how = "if no file is left, one segment without rows remains"
+        return Feature(Works.YES, "; ".join(filter(None, (how, switch.how))))
     return switch
 
 

@@ -16,13 +16,15 @@ from controller_client.common.names import TableName
 from controller_client.common.waiting import wait_until
 from controller_client.config import BrokerConfig
 from controller_client.errors import NotAppliedError, NotFoundError, PinotPluginError
+from controller_client.rest.capabilities import Capability
+from controller_client.rest.cluster import visible_config
 from controller_client.rest.paths import path_of
 from controller_client.rest.transport import Transport
 
 if TYPE_CHECKING:
     from controller_client.rest.client import RestClient
 
-__all__ = ["NEW_SEGMENTS", "may_skip_new_segments", "routed_segments", "wait_routed"]
+__all__ = ["NEW_SEGMENTS", "brokers_skipping", "may_skip_new_segments", "routed_segments", "wait_routed"]
 
 logger = logging.getLogger(__name__)
 
@@ -57,8 +59,24 @@ def may_skip_new_segments(transport: Transport) -> bool:
     Args:
         transport: Transport to the broker.
     """
-    settings = transport.get_json(path_of("appconfigs"), dict).get("pinotConfig")
-    return not isinstance(settings, dict) or str(settings.get(NEW_SEGMENTS)) != "0"
+    settings = visible_config(transport.get_json("/appconfigs", dict, key="pinotConfig"))
+    return settings.get(NEW_SEGMENTS) != "0"
+
+
+def brokers_skipping(client: RestClient) -> list[str]:
+    """Return the URLs of the brokers that may answer without new segments; see :func:`may_skip_new_segments`.
+
+    Raises:
+        NotAppliedError: The controller or a broker does not answer.
+    """
+    if not client.cluster.capabilities().has(Capability.NEW_SEGMENTS_LEFT_OUT):
+        return []
+    skipping = []
+    for url in sorted(client.cluster.broker_urls()):
+        with closing(_transport(client, url)) as transport:
+            if may_skip_new_segments(transport):
+                skipping.append(url)
+    return skipping
 
 
 def wait_routed(

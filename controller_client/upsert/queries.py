@@ -11,7 +11,7 @@ from controller_client.clock import Clock, SystemClock
 from controller_client.common.closing import Closing
 from controller_client.common.names import TableName
 from controller_client.common.sql_text import SqlText
-from controller_client.errors import NotAppliedError
+from controller_client.errors import NotAppliedError, UnreachableError
 from controller_client.helix.table_config import TABLES_PATH
 from controller_client.publishing.routing import NEW_SEGMENTS, may_skip_new_segments, routed_segments
 from controller_client.rest.transport import Transport
@@ -186,7 +186,7 @@ class UpsertQueries(Closing):
         for url in set(self._broker.config.urls) - self._exact_brokers:
             try:
                 may_skip = may_skip_new_segments(self._transport(url))
-            except NotAppliedError:
+            except UnreachableError:
                 continue
             if may_skip:
                 raise RefusedQueryError(

@@ -15,13 +15,13 @@ __all__ = ["info"]
 @pass_cli
 def info(cli: CliContext) -> None:  # noqa: D103  # help is the module's docstring
     from controller_client.rest.capabilities import Capability
-    from pinotctl.features import features_of, read_servers
+    from pinotctl.features import features_of, partial_answers, read_servers
 
     client = cli.client()
     version = client.cluster.version()
     capabilities = client.cluster.capabilities()
     has = {capability.name.lower(): capabilities.has(capability) for capability in Capability}
-    features = features_of(capabilities, read_servers(cli.property_store))
+    features = features_of(capabilities, read_servers(cli.property_store), partial_answers(client))
     record = {
         "controller": client.config.url,
         "version": version.text or str(version),

@@ -6,11 +6,15 @@ import re
 
 import pytest
 
+from controller_client.config import ControllerConfig
 from controller_client.consumption.state.partition_record import PartitionReport, write_report
 from controller_client.errors import UnreachableError
+from controller_client.publishing.routing import NEW_SEGMENTS
 from controller_client.rest.capabilities import Capabilities, PinotVersion
+from controller_client.rest.client import RestClient
 from controller_client.zookeeper import PropertyStore, ZNRecord
-from pinotctl.features import Feature, Servers, Works, features_of, read_servers
+from pinotctl.features import Feature, Servers, Works, features_of, partial_answers, read_servers
+from tests.unit.controller_client.scripted_server import ScriptedServer, answer
 from tests.unit.memory_zookeeper import CLUSTER, memory_store
 
 BOTH = frozenset({"Server_a_1", "Server_b_1"})
@@ -72,6 +76,27 @@ def test_the_way_differs_by_version(name: str, old: str, new: str) -> None:
     assert features("0.11.0")[name] == Feature(Works.YES, old)
     assert features("1.5.1")[name] == Feature(Works.YES, new)
     assert features("1.97.0")[name] == Feature(Works.YES, new), "later versions are treated as the newest"
+
+
+@pytest.mark.parametrize(
+    ("version", "seconds", "shown"),
+    [("1.5.1", "0", ""), ("1.5.1", "300", "may skip new segments"), ("0.11.0", "300", "")],
+)
+def test_brokers_that_skip_new_segments_are_named(version: str, seconds: str, shown: str) -> None:
+    with ScriptedServer() as server, RestClient(ControllerConfig(server.url)) as client:
+        tenants = {"DefaultTenant": [{"host": "127.0.0.1", "port": int(server.url.rpartition(":")[2])}]}
+        replies = {
+            "/version": {"pinot-controller": version},
+            "/v2/brokers/tenants": tenants,
+            "/appconfigs": {"pinotConfig": {NEW_SEGMENTS: seconds}},
+        }
+        server.answers = lambda seen: answer(200, replies[seen.path])
+        answers = partial_answers(client)
+        found = features_of(client.cluster.capabilities(), HOSTED, answers)
+    assert shown in answers
+    assert bool(shown) == (server.url in answers)
+    assert all(found[name].how.endswith(answers) for name in ("ingestion_append", "ingestion_sync"))
+    assert found["spark_write"].how == answers
 
 
 def test_how_queries_select_versions_depends_on_the_servers() -> None:
