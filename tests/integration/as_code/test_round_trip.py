@@ -119,7 +119,11 @@ def test_a_changed_field_is_the_only_difference(
     told: list[str] = []
     rng = random.Random(3)
     for ref in live:
-        fields = [(at, value) for at, value in leaves(live[ref]) if at[-1] not in _IDENTITY]
+        fields = [
+            (at, value)
+            for at, value in leaves(live[ref])
+            if at[-1] not in _IDENTITY and not _is_implicit(live[ref], at)
+        ]
         for at, value in rng.sample(fields, min(24 if full else 8, len(fields))):
             document = _without_other_name(live[ref], at)
             document, changed = _with(document, at, other_value(_key(at), value, choices.get(_key(at))))
@@ -259,6 +263,11 @@ def _without_other_name(document: Any, at: tuple[str, ...]) -> Any:
         if isinstance(inner, dict):
             inner.pop(other, None)
     return copy
+
+
+def _is_implicit(document: Mapping[str, Any], at: tuple[str, ...]) -> bool:
+    """Whether Pinot 1.x replaces whatever a field has: a TIMESTAMP column has only one format."""
+    return at[-1] == "format" and value_at(document, (*at[:-1], "dataType")) == "TIMESTAMP"
 
 
 def _key(at: tuple[str, ...]) -> str:
