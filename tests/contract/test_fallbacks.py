@@ -26,7 +26,7 @@ CSV_CASES = {
     "byte-order mark": ("\ufeffs,i\na,1\n", None),
     "quote inside a field": ('s,i\na"b,1\n', "a quote inside an unquoted field"),
     "spaces before a quote": ('s,i\n "a",1\n', "a quote inside an unquoted field"),
-    "fewer fields": ("s,i\na\nb,2\n", "row 1: 1 values instead of 2"),
+    "fewer fields": ("s,i\na\nb,2\n", "row 1: 1 value instead of 2"),
     "more fields": ("s,i\na,1,x\nb,2\n", "row 1: 3 values instead of 2"),
     "more fields without a value": ("s,i\na,1,\nb,2,,\n", "row 1: 3 values instead of 2"),
     "one delimiter at the end of a value": ("s,mv\na,x;\n", "empty parts"),

@@ -232,7 +232,8 @@ public final class CsvLines extends Lines {
 
   private void checkWidth(int values) {
     if (values != _columns.length) {
-      throw new UnsuitableException(values + " values instead of " + _columns.length);
+      String count = values == 1 ? "1 value" : values + " values";
+      throw new UnsuitableException(count + " instead of " + _columns.length);
     }
   }
 
