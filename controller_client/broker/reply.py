@@ -128,6 +128,7 @@ def _stats(document: Mapping[str, Any]) -> QueryStats:
         groups_limit_reached=bool(document.get("numGroupsLimitReached")),
         segments_invalid=document.get("numSegmentsPrunedInvalid", 0),
         row_filters_applied=bool(document.get("rlsFiltersApplied")),
+        segments_pruned_by_broker=document.get("numSegmentsPrunedByBroker", 0),
     )
 
 

@@ -22,7 +22,8 @@ class QueryStats:
     """The broker's statistics on a query.
 
     With ``groups_limit_reached``, groups are missing from the result. ``segments_invalid`` counts segments
-    that lack a column of the query: servers skip them without an error. ``row_filters_applied`` is True if
+    that lack a column of the query: servers skip them without an error. ``segments_queried`` does not include
+    ``segments_pruned_by_broker``, which servers are not asked for. ``row_filters_applied`` is True if
     the broker removed rows that this user may not see (Pinot 1.4 and later).
     """
 
@@ -38,6 +39,7 @@ class QueryStats:
     groups_limit_reached: bool
     segments_invalid: int
     row_filters_applied: bool
+    segments_pruned_by_broker: int = 0
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,13 @@ from controller_client.upsert.tables import (
     raw_name,
 )
 from controller_client.upsert.version_ends import VersionEnds
-from controller_client.upsert.version_option import VERSIONS, option_text, queried_tables, versions_at
+from controller_client.upsert.version_option import (
+    VERSIONS,
+    option_text,
+    queried_tables,
+    reads_one_table,
+    versions_at,
+)
 from controller_client.upsert.versioned_query import VersionedQuery, check_whole, version_for
 from controller_client.zookeeper import PropertyStore
 
@@ -141,6 +147,7 @@ class UpsertQueries(Closing):
                 asked.segments,
                 lambda table: self._routed_by(result.broker_url, table),
                 lambda table: read_wanted(self._store, table),
+                covered=asked.covered(result.stats),
                 where=result.broker_url,
             )
         return UpsertResult(result, {str(table): version for table, version in asked.versions.items()})
@@ -157,6 +164,7 @@ class UpsertQueries(Closing):
         """Return a query as :meth:`query` sends it; same arguments and errors."""
         cut = SqlText.of(sql)
         sent: dict[str, str | int | bool] = dict(options or {})
+        is_counted = False
         merged = {key: str(value) for key, value in sent.items()} | options_in(cut)
         own = {
             "skipUpsert": "true" if skip_upsert else "",
@@ -170,7 +178,7 @@ class UpsertQueries(Closing):
             self._check_brokers()
             versions = versions_at(tables, asked, lambda table: self._version(table, asked))
             sent[VERSIONS] = option_text(versions, cut.text)
-            text = cut.text
+            text, is_counted = cut.text, len(versions) == 1 and reads_one_table(cut, merged)
         else:
             text, versions = self._rewritten(cut, asked, merged)
             if versions:
@@ -179,7 +187,7 @@ class UpsertQueries(Closing):
             sent["skipUpsert"] = True
         by_table = {TableName(name): version for name, version in versions.items()}
         segments = {table: self._marks[table][1].segments for table in by_table}
-        return VersionedQuery(text, sent, by_table, segments)
+        return VersionedQuery(text, sent, by_table, segments, is_counted)
 
     def _check_brokers(self) -> None:
         """Refuse brokers that may leave out rows without a word; unreachable ones answer nothing anyway."""

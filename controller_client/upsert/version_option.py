@@ -10,7 +10,14 @@ from controller_client.upsert.columns import VALID_FROM, VALID_UNTIL
 from controller_client.upsert.rewriting import RefusedQueryError
 from controller_client.upsert.tables import QueriedTable, VersionOptions
 
-__all__ = ["VERSIONS", "option_text", "queried_tables", "queried_words", "versions_at"]
+__all__ = [
+    "VERSIONS",
+    "option_text",
+    "queried_tables",
+    "queried_words",
+    "reads_one_table",
+    "versions_at",
+]
 
 VERSIONS = "upsertVersions"
 """The option: ``orders_REALTIME:17,users_REALTIME:4``."""
@@ -18,6 +25,8 @@ VERSIONS = "upsertVersions"
 _WORD = re.compile(r"[\w$.]+")
 _DEFAULT_DATABASE = "default"
 _UNPRUNED = "unpruned"
+# Options with which a query reads a table several times, or not all of its segments.
+_OTHER_SCANS = frozenset({"usemultistageengine", "tablesampler"})
 _VERSION_COLUMN = re.compile("|".join(map(re.escape, (VALID_FROM, VALID_UNTIL))), re.IGNORECASE)
 
 
@@ -84,6 +93,20 @@ def option_text(versions: Mapping[str, int], sql: str) -> str:
     """
     pairs = [f"{table}:{version}" for table, version in versions.items()]
     return ",".join([*pairs, _UNPRUNED] if pairs and _VERSION_COLUMN.search(sql) else pairs)
+
+
+def reads_one_table(sql: SqlText, options: Mapping[str, str]) -> bool:
+    """Return whether a query certainly reads all segments of one table, once, and nothing else.
+
+    Args:
+        sql: The query.
+        options: Its options, wherever they are set.
+    """
+    if any(key.lower() in _OTHER_SCANS and value.lower() != "false" for key, value in options.items()):
+        return False
+    words = [token.text.upper() for token in sql.tokens if token.kind is TokenKind.WORD]
+    scans = sum(word in ("FROM", "JOIN") for word in words)
+    return scans == 1 and not any("SUBQUERY" in word or word == "EXPLAIN" for word in words)
 
 
 def _names(sql: SqlText, database: str) -> Iterator[str]:

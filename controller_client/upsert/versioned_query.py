@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+from controller_client.broker.result import QueryStats
 from controller_client.common.names import TableName
 from controller_client.errors import PartialResultError
 from controller_client.upsert.mark_keeper import shown_names
@@ -69,12 +70,20 @@ class VersionedQuery:
         options: Its query options.
         versions: Upsert table (name with type) -> the requested version.
         segments: Upsert table (name with type) -> the segments that a result must cover.
+        is_counted: Whether the broker's statistics count the segments of one table, once.
     """
 
     text: str
     options: Mapping[str, str | int | bool]
     versions: Mapping[TableName, int] = field(default_factory=dict)
     segments: Mapping[TableName, frozenset[str]] = field(default_factory=dict)
+    is_counted: bool = False
+
+    def covered(self, stats: QueryStats) -> int | None:
+        """Return how many segments a result covers; None if its statistics do not show that."""
+        if not self.is_counted or not stats.servers_queried:
+            return None
+        return stats.segments_queried + stats.segments_pruned_by_broker
 
 
 def check_whole(
@@ -82,9 +91,13 @@ def check_whole(
     routed: Callable[[TableName], Collection[str]],
     assigned: Callable[[TableName], Collection[str]],
     *,
+    covered: int | None = None,
     where: str,
 ) -> None:
     """Refuse a result for which the broker skipped segments because it knows no server with them.
+
+    A broker of Pinot 1.x can skip a new segment in one query and not in the next, so that only the number of
+    segments shows it.
 
     A result of a table that was deleted meanwhile is refused too.
 
@@ -92,6 +105,7 @@ def check_whole(
         segments: By table, the segments that a result must cover.
         routed: Returns the segments of a table that the broker queries.
         assigned: Returns the segments that servers should have: some may have been deleted meanwhile.
+        covered: See :meth:`VersionedQuery.covered`.
         where: The broker's URL.
 
     Raises:
@@ -99,7 +113,7 @@ def check_whole(
     """
     for table, needed in segments.items():
         missing = needed.difference(routed(table))
-        if not missing:
+        if not missing and (covered is None or covered >= len(needed)):
             continue
         present = frozenset(assigned(table))
         if not present:
@@ -112,4 +126,11 @@ def check_whole(
                 f"result: {shown_names(missing)}",
                 where=where,
                 remedy="check that all servers of the table are running, then query again",
+            )
+        if covered is not None and covered < (count := len(needed & present)):
+            raise PartialResultError(
+                f"the broker queried {covered} of {count} segments of {table}, so rows are missing from its "
+                "result",
+                where=where,
+                remedy="query again; brokers pick up new segments in a moment",
             )

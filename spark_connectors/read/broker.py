@@ -70,7 +70,7 @@ def check_filter(client: ControllerClient, options: ReadOptions, table: TableNam
     # A query plan has no rows, so it needs no version of an upsert table.
     asked = replace(options, query_options=(*options.query_options, ("skipUpsert", "true")))
     try:
-        _ask(client, asked, f"EXPLAIN PLAN FOR {sql}")
+        _ask(client, asked, VersionedQuery(f"EXPLAIN PLAN FOR {sql}", {}))
     except QueryError as error:
         raise QueryError(
             f"Pinot rejects the filter: {error.message}",
@@ -104,19 +104,18 @@ def read_table(
     sql = select_rows(table, columns, where, options.limit, with_position=bool(nullable), times_as_long=True)
     kinds = [(read_column.pinot_type, read_column.single_value) for read_column in columns]
     kinds += [("STRING", True), ("INT", True)] if nullable else []
+    counting = VersionedQuery(count_by_segment(table, where), {})
     for _ in range(_ATTEMPTS_WHEN_CHANGED):
         before = _states(client, table)
-        rows = _decoded(_ask(client, options, sql, needed), kinds)
+        rows = _decoded(_ask(client, options, VersionedQuery(sql, {}, segments=needed)), kinds)
         if not nullable:
             return BrokerRows(rows, {})
-        nulls = {
-            each.name: null_positions(
-                iter([_decoded(_ask(client, options, select_nulls(table, each, where), needed), kinds[-2:])])
-            )
-            for each in nullable
-        }
+        nulls = {}
+        for each in nullable:
+            asked = VersionedQuery(select_nulls(table, each, where), {}, segments=needed)
+            nulls[each.name] = null_positions(iter([_decoded(_ask(client, options, asked), kinds[-2:])]))
         # Each broker switches to new segments at its own time, and sealing a segment may sort it.
-        again = {row[0] for row in _ask(client, options, count_by_segment(table, where)).rows}
+        again = {row[0] for row in _ask(client, options, counting).rows}
         seen = set(pc.unique(rows.columns[-2]).to_pylist()) if rows.rows else set()
         same = seen <= again if options.limit is not None else seen == again
         if same and _states(client, table) == before:
@@ -189,28 +188,28 @@ def has_limit(query: str) -> bool:
 
 def _ask_query(client: ControllerClient, options: ReadOptions, query: VersionedQuery) -> QueryResult:
     settings = tuple((key, str(value)) for key, value in query.options.items())
-    return _ask(client, replace(options, query_options=settings), query.text, query.segments)
+    return _ask(client, replace(options, query_options=settings), query)
 
 
 def _ask(
     client: ControllerClient,
     options: ReadOptions,
-    sql: str,
-    needed: Mapping[TableName, frozenset[str]] | None = None,
+    query: VersionedQuery,
 ) -> QueryResult:
     """Query a broker and check that its answer covers all needed segments."""
     found = () if options.brokers else tuple(client.cluster.broker_urls())
     config = options.broker_config(found)
     with BrokerClient(config) as broker:
         result = broker.query(
-            sql, options=dict(options.query_options), timeout_s=options.server_timeout_ms / 1000
+            query.text, options=dict(options.query_options), timeout_s=options.server_timeout_ms / 1000
         )
-    if needed:
+    if query.segments:
         with closing(Transport(config, url=result.broker_url)) as transport:
             check_whole(
-                needed,
+                query.segments,
                 lambda table: routed_segments(transport, table),
                 lambda table: client.tables.ideal_state(table),
+                covered=query.covered(result.stats),
                 where=result.broker_url,
             )
     return result

@@ -10,7 +10,7 @@ import pytest
 
 from controller_client.broker.client import BrokerClient
 from controller_client.common import sql_text
-from controller_client.errors import PinotPluginError
+from controller_client.errors import PartialResultError, PinotPluginError
 from controller_client.helix.table_config import table_config_path
 from controller_client.publishing.routing import NEW_SEGMENTS
 from controller_client.upsert.queries import UpsertQueries
@@ -108,8 +108,9 @@ def with_hosted_server() -> PropertyStore:
     create = store.connection.create
     create(f"/{store.cluster_name}/LIVEINSTANCES/A", ZNRecord("A", {"SESSION_ID": "s"}).to_bytes())
     create(f"/{store.cluster_name}/CONFIGS/PARTICIPANT/A", ZNRecord("A").to_bytes())
-    view = ZNRecord(TABLE, map_fields={"t__0__0__x": {"A": "ONLINE"}})
-    create(f"/{store.cluster_name}/EXTERNALVIEW/{TABLE}", view.to_bytes())
+    served = ZNRecord(TABLE, map_fields={"t__0__0__x": {"A": "ONLINE"}}).to_bytes()
+    for path in ("EXTERNALVIEW", "IDEALSTATES"):
+        create(f"/{store.cluster_name}/{path}/{TABLE}", served)
     write_server(store, TABLE, ServerRecord("A", "s", 7, 1007, {}, cuts_by_option=True, created=created))
     return store
 
@@ -136,3 +137,18 @@ def test_a_broker_is_asked_once_whether_it_may_skip_new_segments() -> None:
         for _ in range(2):
             assert queries.query("select count(*) from t").versions == {TABLE: 7}
             clock.sleep(2.0)
+
+
+@pytest.mark.parametrize(("queried", "pruned"), [(1, 0), (0, 1), (0, 0)])
+def test_an_answer_without_a_segment_is_refused(queried: int, pruned: int) -> None:
+    """Before and after it, the broker shows a routing with the segment."""
+    routing = answer(200, {TABLE: {"A": ["t__0__0__x"]}})
+    counts = {"numServersQueried": 1, "numServersResponded": 1, "numSegmentsProcessed": queried}
+    counts |= {"numSegmentsQueried": queried, "numSegmentsPrunedByBroker": pruned}
+    asked = [settings(**{NEW_SEGMENTS: "0"}), routing, answer(200, {"exceptions": [], **counts}), routing]
+    with querying(with_hosted_server(), *asked) as (queries, _):
+        if queried or pruned:
+            assert queries.query("select count(*) from t").versions == {TABLE: 7}
+        else:
+            with pytest.raises(PartialResultError, match="queried 0 of 1 segments"):
+                queries.query("select count(*) from t")
