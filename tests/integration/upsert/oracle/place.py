@@ -110,13 +110,24 @@ class Place(CoordinatedTable):
         for version, ends in self.versions().items():
             model.advance(ends)
             totals[version] = model.total()
-        answers = [(answer.versions[self.full_name], _total(answer)) for answer in self.reader.answers]
-        wrong = [(*answer, totals.get(answer[0])) for answer in answers if totals.get(answer[0]) != answer[1]]
-        assert not wrong, (
-            f"{len(wrong)} of {len(answers)} answers are wrong, seed {self.seed}; the first, each with its"
-            f" version and what it was to be: {wrong[:5]}"
+        answers = self.reader.answers
+        wrong = [
+            number
+            for number, answer in enumerate(answers)
+            if totals.get(answer.versions[self.full_name]) != _total(answer)
+        ]
+        # With the answers around the first ones, as their statistics differ from those of a wrong one.
+        shown = sorted({near for number in wrong[:5] for near in range(max(0, number - 1), number + 2)})
+        lines = [
+            f"{'wrong' if number in wrong else 'right'}: {answer}, expected"
+            f" {totals.get(answer.versions[self.full_name])}"
+            for number, answer in enumerate(answers)
+            if number in shown
+        ]
+        assert not wrong, "\n".join(
+            [f"{len(wrong)} of {len(answers)} answers are wrong, seed {self.seed}; the first:", *lines]
         )
-        return len({version for version, _ in answers}), model.met
+        return len({answer.versions[self.full_name] for answer in answers}), model.met
 
     def delete(self) -> None:
         """Stop all processes and drop the table and its topics."""

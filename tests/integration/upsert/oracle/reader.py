@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from controller_client.broker.result import QueryStats
 from controller_client.errors import PinotPluginError
 from controller_client.upsert.queries import UpsertQueries
 from controller_client.zookeeper import PropertyStore
@@ -22,10 +24,14 @@ class Answer:
     Attributes:
         versions: The versions at which it was answered, by table with type.
         numbers: Its only row; empty if there is none.
+        at_s: When it came, in seconds since 1970.
+        stats: The broker's statistics, which show what a wrong answer lacked.
     """
 
     versions: Mapping[str, int]
     numbers: tuple[int, ...]
+    at_s: float
+    stats: QueryStats
 
 
 class Reader:
@@ -72,4 +78,4 @@ class Reader:
                     self.refused.append(error.message)
                     continue
                 numbers = tuple(int(number or 0) for row in answer.result.rows for number in row)
-                self.answers.append(Answer(answer.versions, numbers))
+                self.answers.append(Answer(answer.versions, numbers, time.time(), answer.result.stats))
