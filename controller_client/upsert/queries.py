@@ -198,12 +198,13 @@ class UpsertQueries(Closing):
                 continue
             if may_skip:
                 raise RefusedQueryError(
-                    "the broker may answer without segments of the last minutes while a server is away, and"
-                    " does not report it, so that an answer need not be of one version",
+                    "while a server is away, the broker may leave segments of the last minutes out of its"
+                    " answers without reporting it",
                     where=url,
                     expected=f"{NEW_SEGMENTS}=0 in its configuration",
                     remedy="set it for the broker, or for all brokers by POST /cluster/configs, and restart"
-                    " them; or query through a broker of 'pinotctl serve broker'",
+                    " them; or send the query, without UpsertQueries and --upsert, to a broker of"
+                    " 'pinotctl serve broker'",
                 )
             self._exact_brokers.add(url)
 
