@@ -123,7 +123,7 @@ class UpsertTableState:
             self._changed.notify_all()
 
     def mark(self) -> Complete:
-        """Return the newest version that is complete on this server; it never goes back."""
+        """Return the newest version that is complete on this server; it goes back only where allowed."""
         with self._changed:
             if self._is_whole and self._partitions and not self.is_missing_segments:
                 mark = min(partition.complete() for partition in self._partitions.values())
@@ -230,9 +230,11 @@ class UpsertTableState:
             return partition.counts
 
     def count_now(self, number: int) -> None:
-        """Do the same as :meth:`count`, without a condition."""
+        """Do the same as :meth:`count`, without a condition: the mark may go back to where the rows are."""
         with self._changed:
-            self._open(number)[0].counts = True
+            partition, _ = self._open(number)
+            if not partition.counts:
+                partition.counts = self._may_lower = True
 
     def settle_counting(self, newest: Mapping[int, int | None]) -> None:
         """Set the partitions whose newest segments are assigned to this server.

@@ -147,8 +147,8 @@ class TableUpdater:
             return
         target = NIL if self._is_open else self._catch_up(segment.name)
         if not self.state.wait_for(lambda: self.state.count(segment.partition, version=target), self._wait_s):
-            self._let_through(f"the rows of {segment.name}", target)
             self.state.count_now(segment.partition)
+            self._let_through(f"the rows of {segment.name}", target)
         self.open()
 
     def removed(self, segment: str) -> None:
@@ -273,14 +273,14 @@ class TableUpdater:
     def _publish(self) -> None:
         """Write the record if it has changed; called in the table's thread, and when the table opens."""
         mark = self.state.mark()
-        if self._is_stopped:
-            return  # a new table with the same name may be served by now
+        # Before it opens, a version may be taken for complete whose rows come with a segment that is not
+        # attached yet; once it has stopped, a new table with the same name may be served.
+        if not self._is_open or self._is_stopped:
+            return
         if mark.version != self._served:
             self.state.sync()
             served_versions.complete(self.table, mark.version)
             self._served = mark.version
-        if not self._is_open:
-            return
         progress, session = self.state.progress(), self._session()
         reported = (mark, session, tuple((number, each.segment) for number, each in progress.items()))
         if session is None or reported == self._reported:
