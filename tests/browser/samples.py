@@ -39,7 +39,7 @@ from minion_tasks.file_ingestion.session.model import (
     IngestionMode,
     Session,
     SessionState,
-    StagedUnit,
+    StagedBuild,
 )
 from pinotctl.pages.consumption import ConsumptionPage
 from pinotctl.pages.upsert import upsert_page
@@ -90,7 +90,7 @@ def _session_pages() -> Mapping[str, Callable[[], str]]:
     )
 
     def group(number: int) -> FileGroup:
-        entries, units = [], []
+        entries, builds = [], []
         for index in range(40):
             at = number * 40 + index
             day = f"day=2026-{number % 12 + 1:02}-{index % 28 + 1:02}"
@@ -113,8 +113,8 @@ def _session_pages() -> Mapping[str, Callable[[], str]]:
                 name, f"{base.staging_uri}/{name}", at, rows, size // 4, size, seconds, reader, reason
             )
             notes = (ColumnNote(f"col_{HOSTILE}_{index % 5}", index % 2 == 0, 1, at),) if index < 5 else ()
-            units.append(StagedUnit((at,), (staged,), notes))
-        return FileGroup(number, tuple(entries), tuple(units))
+            builds.append(StagedBuild((at,), (staged,), notes))
+        return FileGroup(number, tuple(entries), tuple(builds))
 
     groups = [group(number) for number in range(60)]
     # In a finished session, no file has failed.

@@ -20,7 +20,7 @@ from controller_client.config import BasicAuth, BearerToken, BrokerConfig, Contr
 from controller_client.errors import PinotPluginError
 from jvm_bridge.minion import MinionSettings
 from minion_tasks.file_ingestion.engine.group_run import merge_result
-from minion_tasks.file_ingestion.engine.staging_builder import BuiltUnit
+from minion_tasks.file_ingestion.engine.staging_builder import BuildResult
 from minion_tasks.file_ingestion.engine.subtask import SubtaskCluster, subtasks_of
 from minion_tasks.file_ingestion.params.registration import register_task
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
@@ -100,7 +100,7 @@ def test_a_subtask_reaches_its_source_with_what_references_stand_for_and_shows_n
     sessions.create(session)
     sessions.create_group(
         session.session_id,
-        merge_result(group, BuiltUnit(None, {0: caught.value}), 1, skip_unreadable=False),
+        merge_result(group, BuildResult(None, {0: caught.value}), 1, skip_unreadable=False),
     )
     znodes = b"".join(data for data, _ in memory.nodes.values()).decode("latin-1")
     znodes += repr(sessions.group(session.session_id, 0))

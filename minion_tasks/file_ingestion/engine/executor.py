@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from controller_client.monitoring import Monitoring, catalogue
 from jvm_bridge.minion import MinionContext, MinionTask
-from minion_tasks.file_ingestion.engine.staging_builder import BuiltUnit
+from minion_tasks.file_ingestion.engine.staging_builder import BuildResult
 from minion_tasks.file_ingestion.engine.subtask import Subtask, SubtaskCluster
 from minion_tasks.file_ingestion.engine.subtask_run import run_subtask
 from minion_tasks.file_ingestion.session.model import FileEntry
@@ -29,10 +29,10 @@ class FileMetrics:
         self._rows = monitoring.counter(catalogue.MINION_ROWS)
         self._segment_bytes = monitoring.counter(catalogue.MINION_SEGMENT_BYTES)
 
-    def built(self, entries: Sequence[FileEntry], built: BuiltUnit) -> None:
+    def built(self, entries: Sequence[FileEntry], built: BuildResult) -> None:
         """Count files that were built together, good ones and failures."""
-        staged = set(built.unit.files) if built.unit else set()
-        segments = built.unit.segments if built.unit else ()
+        staged = set(built.staged.files) if built.staged else set()
+        segments = built.staged.segments if built.staged else ()
         self._staged.inc(len(staged))
         self._failed.inc(len(built.failures))
         self._read_bytes.inc(sum(each.file.size_bytes for each in entries if each.number in staged))

@@ -1,4 +1,4 @@
-"""Processes one group of a subtask: builds the files without a result, unit by unit, and saves results."""
+"""Processes one group of a subtask: builds the files without a result, and saves each result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Protocol
 from controller_client.clock import Clock
 from controller_client.errors import ConflictError, NotAppliedError, PinotPluginError
 from jvm_bridge.builder import UnreadableFileError
-from minion_tasks.file_ingestion.engine.staging_builder import BuiltUnit
+from minion_tasks.file_ingestion.engine.staging_builder import BuildResult
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.session.model import FileEntry, FileGroup, FileStatus, SessionState
 from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
@@ -30,16 +30,16 @@ class SubtaskFailedError(PinotPluginError):
 class UnitBuilder(Protocol):
     """Turns files of a session into staged segments."""
 
-    def __call__(self, entries: Sequence[FileEntry]) -> BuiltUnit:
+    def __call__(self, entries: Sequence[FileEntry]) -> BuildResult:
         """Build files together and stage the segments."""
         ...
 
-    def empty(self, number: int) -> BuiltUnit:
+    def empty(self, number: int) -> BuildResult:
         """Build and stage an empty segment."""
         ...
 
 
-OnBuilt = Callable[[Sequence[FileEntry], BuiltUnit], None]
+OnBuilt = Callable[[Sequence[FileEntry], BuildResult], None]
 """Receives files that were built together, and the result."""
 
 
@@ -82,7 +82,7 @@ class GroupRun:
         self._is_cancelled = is_cancelled
         self._clock = clock
         self._on_built = on_built
-        self._unsaved: list[BuiltUnit] = []
+        self._unsaved: list[BuildResult] = []
         self._saved_at = self._clock.monotonic()
         self._bytes_read = self._bytes_built = 0
 
@@ -95,7 +95,7 @@ class GroupRun:
         """
         group = self._sessions.group(self._session_id, self._number)
         try:
-            # Another run of this subtask may have saved a file of a unit first, leaving its other files open.
+            # Another run of this subtask may have saved one file of a build first and left the others open.
             while not _is_over(group) or not _is_over(group := self._flush()):
                 if self._is_cancelled():
                     raise NotAppliedError(
@@ -117,7 +117,7 @@ class GroupRun:
                 where=failed[0].file.shown,
             )
 
-    def _build_next(self, group: FileGroup) -> BuiltUnit:
+    def _build_next(self, group: FileGroup) -> BuildResult:
         if group.empty_segment:
             return self._build.empty(0)
         entries = self._next_unit(_pending(group))
@@ -126,12 +126,12 @@ class GroupRun:
         except Exception as error:
             # Not caused by one file but by the staging folder or the disk; reported with each affected file.
             logger.exception("segments of %s could not be built", entries[0].file.shown)
-            built = BuiltUnit(None, {entry.number: error for entry in entries})
+            built = BuildResult(None, {entry.number: error for entry in entries})
         self._on_built(entries, built)
-        if built.unit is not None:
-            read = set(built.unit.files)
+        if built.staged is not None:
+            read = set(built.staged.files)
             self._bytes_read += sum(entry.file.size_bytes for entry in entries if entry.number in read)
-            self._bytes_built += sum(segment.segment_size_bytes for segment in built.unit.segments)
+            self._bytes_built += sum(segment.segment_size_bytes for segment in built.staged.segments)
         return built
 
     def _next_unit(self, pending: Sequence[FileEntry]) -> Sequence[FileEntry]:
@@ -179,23 +179,23 @@ class GroupRun:
         return group
 
 
-def merge_result(group: FileGroup, built: BuiltUnit, now_ms: int, *, skip_unreadable: bool) -> FileGroup:
+def merge_result(group: FileGroup, built: BuildResult, now_ms: int, *, skip_unreadable: bool) -> FileGroup:
     """Merge a result into a group, unless another run of the same subtask saved one of the files first."""
     pending = {entry.number for entry in _pending(group)}
-    unit = built.unit
+    build = built.staged
     if group.empty_segment:
-        return group if group.units or unit is None else replace(group, units=(unit,))
+        return group if group.builds or build is None else replace(group, builds=(build,))
     failures = dict(built.failures)
     names = {segment.name for segment in group.segments}
-    if unit is not None and not pending.issuperset(unit.files):
-        unit = None
-    elif unit is not None and any(segment.name in names for segment in unit.segments):
+    if build is not None and not pending.issuperset(build.files):
+        build = None
+    elif build is not None and any(segment.name in names for segment in build.segments):
         taken = ConflictError(
-            f"another attempt used the segment name {unit.segments[0].name} for other files"
+            f"another attempt used the segment name {build.segments[0].name} for other files"
         )
-        failures |= dict.fromkeys(unit.files, taken)
-        unit = None
-    done = set(unit.files) if unit is not None else set()
+        failures |= dict.fromkeys(build.files, taken)
+        build = None
+    done = set(build.files) if build is not None else set()
 
     def merged(entry: FileEntry) -> FileEntry:
         if entry.number in done:
@@ -212,7 +212,7 @@ def merge_result(group: FileGroup, built: BuiltUnit, now_ms: int, *, skip_unread
         )
 
     entries = tuple(merged(entry) for entry in group.entries)
-    return replace(group, entries=entries, units=group.units if unit is None else (*group.units, unit))
+    return replace(group, entries=entries, builds=group.builds if build is None else (*group.builds, build))
 
 
 def _described(entry: FileEntry, error: Exception) -> str:

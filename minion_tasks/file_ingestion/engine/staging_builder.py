@@ -26,7 +26,7 @@ from minion_tasks.file_ingestion.session.model import (
     ColumnNote,
     FileEntry,
     Session,
-    StagedUnit,
+    StagedBuild,
 )
 from minion_tasks.sources.base import Columns
 
@@ -36,15 +36,15 @@ _MAX_ROWS = 2**31 - 1  # Pinot's limit per segment
 
 
 @dataclass(frozen=True)
-class BuiltUnit:
+class BuildResult:
     """The result of files that were built together.
 
     Attributes:
-        unit: The good files, staged; None if there were none.
+        staged: The good files; None if there were none.
         failures: Maps file numbers to the reason why the file is in none of the segments.
     """
 
-    unit: StagedUnit | None
+    staged: StagedBuild | None
     failures: Mapping[int, Exception] = field(default_factory=dict)
 
 
@@ -82,7 +82,7 @@ class StagingBuilder:
         self._staging = params.stores.staging(session.staging_uri)
         self._attempt = uuid.uuid4().hex[:8]
 
-    def __call__(self, entries: Sequence[FileEntry]) -> BuiltUnit:
+    def __call__(self, entries: Sequence[FileEntry]) -> BuildResult:
         """Build and stage the segments of files, leaving out bad files.
 
         Raises:
@@ -91,7 +91,7 @@ class StagingBuilder:
         with naming_full_disks(self._work_dir):
             return self._built(entries)
 
-    def _built(self, entries: Sequence[FileEntry]) -> BuiltUnit:
+    def _built(self, entries: Sequence[FileEntry]) -> BuildResult:
         failures: dict[int, Exception] = {}
         while left := [entry for entry in entries if entry.number not in failures]:
             started = self._clock.monotonic()
@@ -108,17 +108,17 @@ class StagingBuilder:
             if not changed.keys() & {entry.number for entry in good}:
                 files = tuple(entry.number for entry in good if entry.number not in failures)
                 if not built:
-                    return BuiltUnit(None, failures)
+                    return BuildResult(None, failures)
                 segments = self._stage(built, self._clock.monotonic() - started)
-                return BuiltUnit(StagedUnit(files, segments, columns), failures)
+                return BuildResult(StagedBuild(files, segments, columns), failures)
             for segment in built:
                 _delete(segment)
-        return BuiltUnit(None, failures)
+        return BuildResult(None, failures)
 
     def _local_copy(self, file: FileInfo, folder: Path) -> AbstractContextManager[Path]:
         return self._source.local_copy(file, self._session.source_version, self._columns, folder)
 
-    def empty(self, number: int) -> BuiltUnit:
+    def empty(self, number: int) -> BuildResult:
         """Build and stage an empty segment, which represents "nothing" in a replacement."""
         started = self._clock.monotonic()
         with naming_full_disks(self._work_dir), tempfile.TemporaryDirectory(dir=self._work_dir) as folder:
@@ -130,7 +130,7 @@ class StagingBuilder:
                 self._params.names.of_session(self._raw_table, self._round(), number),
                 custom_metadata=self._provenance(()).to_custom_map(),
             )
-        return BuiltUnit(StagedUnit((), self._stage([built], self._clock.monotonic() - started)))
+        return BuildResult(StagedBuild((), self._stage([built], self._clock.monotonic() - started)))
 
     def _build(
         self, entries: Sequence[FileEntry], copies: _Copies
@@ -188,7 +188,7 @@ class StagingBuilder:
         return Provenance(self._session.session_id, files, self._session.source_version)
 
     def _round(self) -> str:
-        # A file that failed gets another segment name than the unit that was built without it.
+        # A file that failed gets another segment name than the build that was built without it.
         retry = self._session.retry_count
         return self._session.session_id + (f"r{retry}" if retry else "")
 

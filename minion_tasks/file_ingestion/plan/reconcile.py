@@ -32,10 +32,10 @@ def reconcile_group(group: FileGroup, listed: Mapping[str, FileInfo]) -> FileGro
     """
     entries = tuple(entry for entry in group.entries if entry.file.uri in listed)
     left = {entry.number for entry in entries}
-    units = tuple(unit for unit in group.units if left.issuperset(unit.files))
-    in_units = {number for unit in units for number in unit.files}
-    now = tuple(_current(entry, listed[entry.file.uri], entry.number in in_units) for entry in entries)
-    return replace(group, entries=now, units=units)
+    builds = tuple(build for build in group.builds if left.issuperset(build.files))
+    in_builds = {number for build in builds for number in build.files}
+    now = tuple(_current(entry, listed[entry.file.uri], entry.number in in_builds) for entry in entries)
+    return replace(group, entries=now, builds=builds)
 
 
 def _current(entry: FileEntry, file: FileInfo, in_unit: bool) -> FileEntry:

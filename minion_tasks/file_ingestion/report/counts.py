@@ -22,7 +22,7 @@ from minion_tasks.file_ingestion.session.model import (
     FileStatus,
     Session,
     SessionState,
-    StagedUnit,
+    StagedBuild,
 )
 from minion_tasks.file_ingestion.session.store import SessionStore
 
@@ -177,7 +177,7 @@ def read_report(
         session: The session.
         failures: Maximum number of failures to list.
         names: Maximum number of new segments to list, and of replaced segments.
-        slowest: Maximum number of units to list.
+        slowest: Maximum number of builds to list.
     """
     # In INIT, groups are still being written.
     groups = sessions.groups(session) if session.state is not SessionState.INIT else ()
@@ -219,7 +219,7 @@ def count_session(
         replaced=len(replaced) if fixed else None,
         first_replaced=tuple(replaced[:names]),
         attempts=count_attempts(session, count.staged_ms, count.failed_ms),
-        slowest=tuple(unit for _, _, unit in sorted(count.slowest, reverse=True)),
+        slowest=tuple(build for _, _, build in sorted(count.slowest, reverse=True)),
         file_sizes=histogram(count.file_sizes),
         segment_sizes=histogram([segment.segment_size_bytes for segment in segments]),
     )
@@ -237,10 +237,10 @@ class _Count:
         self.failures: list[Failure] = []
         self.staged_ms: list[int] = []
         self.failed_ms: list[int] = []
-        # The unit's number is the tie-breaker, since figures have no order.
+        # The build's number is the tie-breaker, since figures have no order.
         self.slowest: list[tuple[float, int, UnitFigures]] = []
         self.columns = ColumnCount()
-        self._units = 0
+        self._builds = 0
 
     def add(self, group: FileGroup) -> None:
         self.columns.add(group)
@@ -248,8 +248,8 @@ class _Count:
         by_number = {entry.number: entry for entry in group.entries}
         for entry in group.entries:
             self._add_entry(entry)
-        for unit in group.units:
-            self._add_unit(unit, [by_number[number] for number in unit.files if number in by_number])
+        for build in group.builds:
+            self._add_build(build, [by_number[number] for number in build.files if number in by_number])
 
     def _add_entry(self, entry: FileEntry) -> None:
         self.files[entry.status] += 1
@@ -265,20 +265,20 @@ class _Count:
                 error = entry.error or "no reason was recorded"
                 self.failures.append(Failure(entry.file.uri, entry.status, error, entry.ended_ms))
 
-    def _add_unit(self, unit: StagedUnit, entries: Sequence[FileEntry]) -> None:
+    def _add_build(self, build: StagedBuild, entries: Sequence[FileEntry]) -> None:
         if not entries:
             return
         figures = UnitFigures(
             uri=entries[0].file.uri,
             files=len(entries),
             source_bytes=sum(entry.file.size_bytes for entry in entries),
-            rows=sum(segment.rows for segment in unit.segments),
-            segments=len(unit.segments),
-            build_s=sum(segment.build_s for segment in unit.segments),
-            reader=", ".join(sorted({segment.reader for segment in unit.segments})),
+            rows=sum(segment.rows for segment in build.segments),
+            segments=len(build.segments),
+            build_s=sum(segment.build_s for segment in build.segments),
+            reader=", ".join(sorted({segment.reader for segment in build.segments})),
         )
-        self._units += 1
-        item = (figures.build_s, -self._units, figures)
+        self._builds += 1
+        item = (figures.build_s, -self._builds, figures)
         if len(self.slowest) < self._max_slowest:
             heapq.heappush(self.slowest, item)
         elif self._max_slowest:

@@ -17,7 +17,7 @@ from minion_tasks.file_ingestion.run.publish import Publication
 from minion_tasks.file_ingestion.run.steps import LockedRun
 from minion_tasks.file_ingestion.run.trigger import locked
 from minion_tasks.file_ingestion.run.types import RunOutcome, RunReport, RunTools
-from minion_tasks.file_ingestion.session.model import FileGroup, Session, SessionState, StagedUnit, move
+from minion_tasks.file_ingestion.session.model import FileGroup, Session, SessionState, StagedBuild, move
 from minion_tasks.file_ingestion.session.store import SessionStore
 from minion_tasks.file_ingestion.versions.catalogue import Rollback, read_change, read_versions, undo
 
@@ -216,8 +216,8 @@ class RollbackRun(LockedRun):
         segments = self._cleaning.kept.stage(names, session.staging_uri, staging)
         starts = range(0, len(segments), _GROUP)
         for number, start in enumerate(starts):
-            unit = StagedUnit((), segments[start : start + _GROUP])
-            self._sessions.create_group(session.session_id, FileGroup(number, (), (unit,)))
+            build = StagedBuild((), segments[start : start + _GROUP])
+            self._sessions.create_group(session.session_id, FileGroup(number, (), (build,)))
         saved.save(replace(session, groups=len(starts), numbers=len(segments)))
 
     def _begin_switch(self, saved: SavedSession, publication: Publication, removed: Sequence[str]) -> Session:

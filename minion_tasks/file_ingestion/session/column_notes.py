@@ -1,4 +1,4 @@
-"""How the columns of a session's files differ from the table's: recorded by unit, counted for reports."""
+"""How the columns of a session's files differ from the table's: recorded by build, counted for reports."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ class ColumnCount:
         self._first: dict[tuple[bool, str], str] = {}
 
     def add(self, group: FileGroup) -> None:
-        """Add a group's units."""
+        """Add a group's builds."""
         uris = {entry.number: entry.file.uri for entry in group.entries}
-        for note in (note for unit in group.units for note in unit.columns):
+        for note in (note for build in group.builds for note in build.columns):
             key = (note.is_missing, note.name)
             self._files[key] = self._files.get(key, 0) + note.files
             self._first.setdefault(key, uris.get(note.first, "?"))

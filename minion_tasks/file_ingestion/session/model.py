@@ -86,7 +86,7 @@ SETTLED = frozenset({FileStatus.STAGED, FileStatus.SKIPPED})
 
 @dataclass(frozen=True, slots=True)
 class ColumnNote:
-    """A column that is missing in files of a unit, or that is in files but not in the table.
+    """A column that is missing in files of a build, or that is in files but not in the table.
 
     Attributes:
         files: Number of files.
@@ -100,7 +100,7 @@ class ColumnNote:
 
 
 @dataclass(frozen=True, slots=True)
-class StagedUnit:
+class StagedBuild:
     """Files that were built together (by number), and the segments that contain all their rows."""
 
     files: tuple[int, ...]
@@ -135,13 +135,13 @@ class FileGroup:
 
     number: int
     entries: tuple[FileEntry, ...]
-    units: tuple[StagedUnit, ...] = ()
+    builds: tuple[StagedBuild, ...] = ()
     empty_segment: bool = False
 
     @property
     def segments(self) -> list[StagedSegment]:
         """All staged segments of the group."""
-        return [segment for unit in self.units for segment in unit.segments]
+        return [segment for build in self.builds for segment in build.segments]
 
     @property
     def source_bytes(self) -> int:
@@ -152,7 +152,7 @@ class FileGroup:
     def is_settled(self) -> bool:
         """Whether all of its files have been read."""
         if self.empty_segment:
-            return bool(self.units)
+            return bool(self.builds)
         return all(entry.status in SETTLED for entry in self.entries)
 
 

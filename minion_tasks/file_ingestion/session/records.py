@@ -24,7 +24,7 @@ from minion_tasks.file_ingestion.session.model import (
     IngestionMode,
     Session,
     SessionState,
-    StagedUnit,
+    StagedBuild,
 )
 from minion_tasks.sources.base import SourceVersion
 
@@ -161,7 +161,7 @@ def session_from(
 
 _GROUP_FIELDS = (GROUP_FORMAT.field, "entries", "units", "emptySegment", "enableCompression")
 _ENTRY_FIELDS = ("n", "f", "status", "error", "ended", "refreshes")
-_UNIT_FIELDS = ("files", "segments", "columns")
+_BUILD_FIELDS = ("files", "segments", "columns")
 
 
 def group_record(group: FileGroup, present: ZNRecord | None = None) -> ZNRecord:
@@ -175,14 +175,15 @@ def group_record(group: FileGroup, present: ZNRecord | None = None) -> ZNRecord:
     """
     old = present.simple_fields if present else {}
     entries = {row["n"]: row for row in json.loads(old.get("entries", "[]"))}
-    units = {tuple(row["files"]): row for row in json.loads(old.get("units", "[]"))}
+    builds = {tuple(row["files"]): row for row in json.loads(old.get("units", "[]"))}
     fields: dict[str, Any] = {
         "entries": [
             with_unknown(_entry_row(entry), entries.get(entry.number, {}), _ENTRY_FIELDS)
             for entry in group.entries
         ],
         "units": [
-            with_unknown(_unit_row(unit), units.get(unit.files, {}), _UNIT_FIELDS) for unit in group.units
+            with_unknown(_build_row(build), builds.get(build.files, {}), _BUILD_FIELDS)
+            for build in group.builds
         ],
     }
     content = {name: json.dumps(value, separators=(",", ":")) for name, value in fields.items()}
@@ -192,11 +193,11 @@ def group_record(group: FileGroup, present: ZNRecord | None = None) -> ZNRecord:
     return ZNRecord(f"{group.number:05d}", with_unknown(content, old, _GROUP_FIELDS))
 
 
-def _unit_row(unit: StagedUnit) -> dict[str, Any]:
+def _build_row(build: StagedBuild) -> dict[str, Any]:
     return {
-        "files": unit.files,
-        "segments": [_segment_row(s) for s in unit.segments],
-        "columns": rows_of(unit.columns),
+        "files": build.files,
+        "segments": [_segment_row(s) for s in build.segments],
+        "columns": rows_of(build.columns),
     }
 
 
@@ -225,17 +226,17 @@ def group_from(record: ZNRecord, number: int, where: str) -> FileGroup:
         FormatVersionError: A later release wrote it.
     """
     GROUP_FORMAT.check(record.simple_fields, where)
-    rows, units = (_of(list, json.loads(record.simple_fields[name])) for name in ("entries", "units"))
+    rows, builds = (_of(list, json.loads(record.simple_fields[name])) for name in ("entries", "units"))
     return FileGroup(
         number,
         tuple(_entry_from(row) for row in rows),
         tuple(
-            StagedUnit(
+            StagedBuild(
                 tuple(_of(int, file) for file in row["files"]),
                 tuple(_segment_from(segment) for segment in row["segments"]),
                 notes_from(row.get("columns", [])),
             )
-            for row in units
+            for row in builds
         ),
         _BOOLEANS[record.simple_fields.get("emptySegment", "false")],
     )

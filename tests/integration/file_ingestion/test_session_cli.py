@@ -19,7 +19,7 @@ from minion_tasks.file_ingestion.session.model import (
     FileGroup,
     FileStatus,
     SessionState,
-    StagedUnit,
+    StagedBuild,
 )
 from minion_tasks.file_ingestion.session.store import SessionStore, sessions_path
 from tests.integration.file_ingestion.ingestion import IngestionTable, Pinotctl, write_numbers
@@ -183,7 +183,7 @@ def test_clearing_reverts_a_switch_in_progress(
     session = replace(sessions.load(sessions.ids()[-1]), session_id=BY_HAND, state=SessionState.SWITCH)
     session = replace(session, files=1, total_bytes=1, groups=1, numbers=1, staging_uri=staging_uri)
     sessions.create(session)
-    sessions.create_group(session.session_id, FileGroup(0, (entry,), (StagedUnit((0,), (segment,)),)))
+    sessions.create_group(session.session_id, FileGroup(0, (entry,), (StagedBuild((0,), (segment,)),)))
     shown = pinotctl.json("session", "show", name)
     assert (shown["session"], shown["state"]) == (BY_HAND, "SWITCH")
     assert shown["next_trigger"] == "finishes the switch; no file is read again"
@@ -199,7 +199,7 @@ def test_clearing_reverts_a_switch_in_progress(
     states = {each.entry_id: each.state for each in failed.client.lineage.list(failed.with_type)}
     assert states[entry_id] is LineageState.REVERTED
     sessions.create(session)
-    sessions.create_group(session.session_id, FileGroup(0, (entry,), (StagedUnit((0,), (segment,)),)))
+    sessions.create_group(session.session_id, FileGroup(0, (entry,), (StagedBuild((0,), (segment,)),)))
     shown = pinotctl.json("session", "show", name)
     assert shown["next_trigger"] == "starts over: the lineage entry of its switch was reverted"
 

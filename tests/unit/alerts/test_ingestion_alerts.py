@@ -13,7 +13,7 @@ from jvm_bridge.minion.adapters import RunningTasks
 from jvm_bridge.minion.subtask_metrics import SubtaskMetrics
 from minion_tasks.file_ingestion.checks.judgement import ChecksFailedError
 from minion_tasks.file_ingestion.engine.executor import FileMetrics
-from minion_tasks.file_ingestion.engine.staging_builder import BuiltUnit
+from minion_tasks.file_ingestion.engine.staging_builder import BuildResult
 from minion_tasks.file_ingestion.run.types import HeldError, RunReport
 from minion_tasks.scheduler_metrics import SchedulerMetrics
 from pinotctl.commands.queue_waiting import publish_subtasks
@@ -216,7 +216,7 @@ def test_a_cancelled_subtask_has_not_failed(clock: FakeClock) -> None:
 
 def test_files_that_failed_are_counted() -> None:
     monitoring = Monitoring(catalogue.MINION)
-    FileMetrics(monitoring).built((), BuiltUnit(None, {1: ValueError("bad"), 2: ValueError("bad")}))
+    FileMetrics(monitoring).built((), BuildResult(None, {1: ValueError("bad"), 2: ValueError("bad")}))
     assert 'pinot_plugins_minion_files_total{outcome="failed"} 2.0\n' in monitoring.text()
 
 

@@ -66,7 +66,7 @@ from minion_tasks.file_ingestion.session.model import (
     IngestionMode,
     Session,
     SessionState,
-    StagedUnit,
+    StagedBuild,
 )
 from minion_tasks.file_ingestion.session.records import (
     GROUP_FORMAT,
@@ -147,7 +147,7 @@ FILES = FileGroup(
         FileEntry(1, FileInfo("file:///in/b.csv", 10, 1, None), FileStatus.FAILED, "broken", 6, "t_old"),
     ),
     (
-        StagedUnit(
+        StagedBuild(
             (0,),
             (StagedSegment("t_s1_0", "file:///st/s1/t_s1_0.one", 77, 5, 3, 9, 0.25, "arrow", "why"),),
             (ColumnNote("extra", False, 1, 0),),

@@ -279,7 +279,9 @@ class CheckedLife(RuleBasedStateMachine):
                     skipped[name] = entry.file.modified_ms
                 else:
                     unread.add(name)
-            together |= {frozenset(of_number[n] for n in unit.files) for unit in group.units if unit.files}
+            together |= {
+                frozenset(of_number[n] for n in build.files) for build in group.builds if build.files
+            }
         return Ledger(staged, skipped, frozenset(unread), frozenset(together))
 
     @invariant()

@@ -1,4 +1,4 @@
-"""Column differences of files: counted by unit, stored in the ledger, added up for reports."""
+"""Column differences of files: counted by build, stored in the ledger, added up for reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from minion_tasks.file_ingestion.session.column_notes import (
     notes_of,
     rows_of,
 )
-from minion_tasks.file_ingestion.session.model import ColumnNote, FileEntry, FileGroup, FileStatus, StagedUnit
+from minion_tasks.file_ingestion.session.model import (
+    ColumnNote,
+    FileEntry,
+    FileGroup,
+    FileStatus,
+    StagedBuild,
+)
 from tests.unit.minion_tasks.samples import make_session, make_store, segment
 
 MISMATCHES = {
@@ -53,14 +59,14 @@ GROUPS = [
     FileGroup(
         0,
         tuple(map(entry, (3, 4, 5))),
-        (StagedUnit((3, 4, 5), (segment("a"),), notes_of(MISMATCHES)),),
+        (StagedBuild((3, 4, 5), (segment("a"),), notes_of(MISMATCHES)),),
     ),
     FileGroup(
         1,
         (entry(6), entry(7)),
         (
-            StagedUnit((6,), (segment("b"),), notes_of({6: ColumnMismatch(("word",))})),
-            StagedUnit((7,), (segment("c"),)),
+            StagedBuild((6,), (segment("b"),), notes_of({6: ColumnMismatch(("word",))})),
+            StagedBuild((7,), (segment("c"),)),
         ),
     ),
 ]

@@ -23,7 +23,7 @@ from minion_tasks.file_ingestion.session.model import (
     FileGroup,
     FileStatus,
     SessionState,
-    StagedUnit,
+    StagedBuild,
 )
 from minion_tasks.file_ingestion.session.naming import is_session_id
 from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore, sessions_path
@@ -105,7 +105,7 @@ def written() -> tuple[SessionStore, MemoryPropertyStore]:
     store, memory = make_store()
     staged = FileEntry(0, file("a"), FileStatus.STAGED)
     store.create(make_session(state=SessionState.SWITCH, groups=1, from_pages=1))
-    store.create_group("s1", FileGroup(0, (staged,), (StagedUnit((0,), (segment("x"),)),)))
+    store.create_group("s1", FileGroup(0, (staged,), (StagedBuild((0,), (segment("x"),)),)))
     store.write_from("s1", ["old"])
     return store, memory
 

@@ -1,4 +1,4 @@
-"""The subtask's loop over its group: units, failures, skipped files, the end, concurrent attempts."""
+"""The subtask's loop over its group: builds, failures, skipped files, the end, concurrent attempts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from controller_client.errors import DataError, NotAppliedError
 from controller_client.filestore import FileInfo
 from jvm_bridge.builder import UnreadableFileError
 from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError, merge_result
-from minion_tasks.file_ingestion.engine.staging_builder import BuiltUnit
+from minion_tasks.file_ingestion.engine.staging_builder import BuildResult
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.session.model import (
     FileEntry,
     FileGroup,
     FileStatus,
     SessionState,
-    StagedUnit,
+    StagedBuild,
     abandon,
 )
 from minion_tasks.file_ingestion.session.store import SessionStore
@@ -50,21 +50,21 @@ class Builder:
         self._before = before
         self.asked: list[list[int]] = []
 
-    def __call__(self, entries: Sequence[FileEntry]) -> BuiltUnit:
+    def __call__(self, entries: Sequence[FileEntry]) -> BuildResult:
         numbers = [entry.number for entry in entries]
         self.asked.append(numbers)
         self._before(entries)
         failures = {number: self._errors[number] for number in numbers if number in self._errors}
         good = tuple(number for number in numbers if number not in failures)
         if not good:
-            return BuiltUnit(None, failures)
+            return BuildResult(None, failures)
         made = segment(f"t_s1_{numbers[0]:06d}", attempt=self._attempt, size=self._size * len(good))
-        return BuiltUnit(StagedUnit(good, (made,)), failures)
+        return BuildResult(StagedBuild(good, (made,)), failures)
 
-    def empty(self, number: int) -> BuiltUnit:
+    def empty(self, number: int) -> BuildResult:
         self.asked.append([])
         made = segment(f"t_s1_{number:06d}", rows=0, attempt=self._attempt)
-        return BuiltUnit(StagedUnit((), (made,)))
+        return BuildResult(StagedBuild((), (made,)))
 
 
 def ledger(
@@ -93,8 +93,8 @@ def statuses(sessions: SessionStore) -> list[FileStatus]:
     return [entry.status for entry in sessions.group("s1", 0).entries]
 
 
-def units(sessions: SessionStore) -> list[tuple[int, ...]]:
-    return [unit.files for unit in sessions.group("s1", 0).units]
+def builds(sessions: SessionStore) -> list[tuple[int, ...]]:
+    return [build.files for build in sessions.group("s1", 0).builds]
 
 
 def test_one_to_one_each_file_is_a_unit() -> None:
@@ -102,14 +102,14 @@ def test_one_to_one_each_file_is_a_unit() -> None:
     sessions, _ = ledger()
     run(sessions, Builder())
     assert statuses(sessions) == [STAGED] * 4
-    assert units(sessions) == [(0,), (1,), (2,), (3,)]
+    assert builds(sessions) == [(0,), (1,), (2,), (3,)]
     assert sessions.group("s1", 0).entries[0].ended_ms == int(clock.now() * 1000)
 
 
 @pytest.mark.parametrize(
     ("ratio", "expected"),
     [
-        # The first unit is sized by the files, the next ones by the segments built from earlier files.
+        # The first build is sized by the files, the next ones by the segments built from earlier files.
         (1.0, [(0, 1), (2, 3), (4, 5), (6, 7)]),
         (0.5, [(0, 1), (2, 3, 4, 5, 6), (7,)]),
         (10.0, [(0, 1), (2,), (3,), (4,), (5,), (6,), (7,)]),
@@ -118,14 +118,14 @@ def test_one_to_one_each_file_is_a_unit() -> None:
 def test_files_are_combined_until_they_fill_a_segment(ratio: float, expected: list[tuple[int, ...]]) -> None:
     sessions, _ = ledger([file(str(n), size=40) for n in range(8)])
     run(sessions, Builder(size=int(40 * ratio)), TOGETHER)
-    assert units(sessions) == expected
+    assert builds(sessions) == expected
 
 
 def test_a_file_that_is_larger_than_a_segment_is_alone() -> None:
     sessions, _ = ledger([file("a", size=500), file("b", size=10), file("c", size=500)])
     run(sessions, Builder(), TOGETHER)
     assert statuses(sessions) == [STAGED] * 3
-    assert units(sessions)[0] == (0,)
+    assert builds(sessions)[0] == (0,)
 
 
 def test_one_bad_file_does_not_affect_the_others() -> None:
@@ -152,7 +152,7 @@ def test_a_bad_file_is_left_out_of_its_unit() -> None:
     with pytest.raises(SubtaskFailedError, match="1 of 4 files failed"):
         run(sessions, Builder({0: DataError("broken")}), TOGETHER)
     assert statuses(sessions) == [FAILED, STAGED, STAGED, STAGED]
-    assert units(sessions)[0] == (1,)
+    assert builds(sessions)[0] == (1,)
 
 
 def test_a_fault_not_caused_by_a_file_is_reported_with_each_affected_file() -> None:
@@ -191,15 +191,15 @@ def test_only_a_file_that_its_reader_cannot_open_is_skipped_and_only_if_asked(
 def test_files_with_a_result_are_not_built_again() -> None:
     sessions, _ = ledger()
     first = sessions.group("s1", 0)
-    unit = StagedUnit((1,), (segment("t_s1_000001"),))
+    made = StagedBuild((1,), (segment("t_s1_000001"),))
     entries = list(first.entries)
     entries[1] = replace(entries[1], status=STAGED)
     entries[2] = replace(entries[2], status=SKIPPED)
-    sessions.change_group("s1", 0, lambda _group: replace(first, entries=tuple(entries), units=(unit,)))
+    sessions.change_group("s1", 0, lambda _group: replace(first, entries=tuple(entries), builds=(made,)))
     build = Builder()
     run(sessions, build)
     assert build.asked == [[0], [3]]
-    assert units(sessions) == [(1,), (0,), (3,)]
+    assert builds(sessions) == [(1,), (0,), (3,)]
 
 
 def empty_ledger() -> SessionStore:
@@ -221,7 +221,7 @@ def test_an_empty_segment_that_cannot_be_built_is_an_error() -> None:
     sessions = empty_ledger()
 
     class Broken(Builder):
-        def empty(self, number: int) -> BuiltUnit:
+        def empty(self, number: int) -> BuildResult:
             raise OSError("no space left on device")
 
     with pytest.raises(OSError, match="no space"):
@@ -311,7 +311,7 @@ def test_two_attempts_with_different_units_do_not_duplicate_files() -> None:
 
     run(sessions, Builder(before=run_the_other), TOGETHER)
     assert statuses(sessions) == [STAGED] * 4
-    assert sorted(number for unit in units(sessions) for number in unit) == [0, 1, 2, 3]
+    assert sorted(number for build in builds(sessions) for number in build) == [0, 1, 2, 3]
     names = [made.name for made in sessions.group("s1", 0).segments]
     assert len(set(names)) == len(names)
 
@@ -331,8 +331,8 @@ def test_a_segment_name_used_by_another_attempt_for_other_files_is_a_failure() -
     sessions, _ = ledger()
     first = sessions.group("s1", 0)
     entries = (replace(first.entries[0], status=STAGED), *first.entries[1:])
-    taken = StagedUnit((0,), (segment("t_s1_000001"),))
-    sessions.change_group("s1", 0, lambda _group: replace(first, entries=entries, units=(taken,)))
+    taken = StagedBuild((0,), (segment("t_s1_000001"),))
+    sessions.change_group("s1", 0, lambda _group: replace(first, entries=entries, builds=(taken,)))
     build = Builder()
     with pytest.raises(SubtaskFailedError, match="1 of 4 files failed"):
         run(sessions, build, is_cancelled=lambda: len(build.asked) > 20)
@@ -341,28 +341,28 @@ def test_a_segment_name_used_by_another_attempt_for_other_files_is_a_failure() -
     assert build.asked == [[1], [2], [3]]
 
 
-def _group(*found: FileStatus, units: tuple[StagedUnit, ...] = ()) -> FileGroup:
-    return FileGroup(0, tuple(FileEntry(n, file(str(n)), status) for n, status in enumerate(found)), units)
+def _group(*found: FileStatus, builds: tuple[StagedBuild, ...] = ()) -> FileGroup:
+    return FileGroup(0, tuple(FileEntry(n, file(str(n)), status) for n, status in enumerate(found)), builds)
 
 
-def _unit(*numbers: int, name: str = "new", attempt: str = "one") -> StagedUnit:
-    return StagedUnit(numbers, (segment(name, attempt=attempt),))
+def _build(*numbers: int, name: str = "new", attempt: str = "one") -> StagedBuild:
+    return StagedBuild(numbers, (segment(name, attempt=attempt),))
 
 
-def _merged(group: FileGroup, built: BuiltUnit) -> FileGroup:
+def _merged(group: FileGroup, built: BuildResult) -> FileGroup:
     return merge_result(group, built, 9, skip_unreadable=False)
 
 
 def test_a_result_is_merged_with_its_time() -> None:
-    merged = _merged(_group(PENDING, PENDING), BuiltUnit(_unit(0), {1: DataError("it is broken")}))
+    merged = _merged(_group(PENDING, PENDING), BuildResult(_build(0), {1: DataError("it is broken")}))
     assert [(e.status, e.ended_ms) for e in merged.entries] == [(STAGED, 9), (FAILED, 9)]
-    assert merged.units == (_unit(0),)
+    assert merged.builds == (_build(0),)
     assert merged.entries[1].error is not None
     assert "it is broken" in merged.entries[1].error
 
 
 def test_merging_a_result_is_idempotent() -> None:
-    built = BuiltUnit(_unit(0), {1: DataError("it is broken")})
+    built = BuildResult(_build(0), {1: DataError("it is broken")})
     once = _merged(_group(PENDING, PENDING), built)
     assert merge_result(once, built, 10, skip_unreadable=False) == once
 
@@ -370,16 +370,16 @@ def test_merging_a_result_is_idempotent() -> None:
 @pytest.mark.parametrize("other", [STAGED, FAILED, SKIPPED])
 def test_a_unit_with_a_file_that_already_has_a_result_is_ignored(other: FileStatus) -> None:
     group = _group(other, PENDING)
-    assert _merged(group, BuiltUnit(_unit(0, 1))) == group
+    assert _merged(group, BuildResult(_build(0, 1))) == group
 
 
 def test_a_failure_of_a_file_that_already_has_a_result_is_ignored() -> None:
-    group = _group(STAGED, PENDING, units=(_unit(0),))
-    assert _merged(group, BuiltUnit(None, {0: DataError("late")})) == group
+    group = _group(STAGED, PENDING, builds=(_build(0),))
+    assert _merged(group, BuildResult(None, {0: DataError("late")})) == group
 
 
 def test_the_first_empty_segment_wins() -> None:
     group = FileGroup(0, (), empty_segment=True)
-    first = _merged(group, BuiltUnit(_unit(attempt="one")))
-    assert first.units == (_unit(attempt="one"),)
-    assert _merged(first, BuiltUnit(_unit(attempt="two"))) == first
+    first = _merged(group, BuildResult(_build(attempt="one")))
+    assert first.builds == (_build(attempt="one"),)
+    assert _merged(first, BuildResult(_build(attempt="two"))) == first

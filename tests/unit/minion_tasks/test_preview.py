@@ -28,7 +28,7 @@ from minion_tasks.file_ingestion.session.model import (
     IngestionMode,
     Session,
     SessionState,
-    StagedUnit,
+    StagedBuild,
 )
 from tests.unit.minion_tasks.happenings import name_of
 from tests.unit.minion_tasks.samples import file, make_params, make_session, make_store, segment
@@ -114,8 +114,8 @@ def test_clearing_happens_first(state: SessionState) -> None:
     )
 
 
-def unit(*numbers: int) -> StagedUnit:
-    return StagedUnit(numbers, (segment(f"t_s1_{numbers[0]:06d}"),))
+def build(*numbers: int) -> StagedBuild:
+    return StagedBuild(numbers, (segment(f"t_s1_{numbers[0]:06d}"),))
 
 
 # Scene 1: F1 and F2 are ingested, F3, F4 and F5 fail.
@@ -127,7 +127,7 @@ AFTER_SCENE_1 = FileGroup(
         FileEntry(1, F2, FileStatus.STAGED),
         *(FileEntry(n, f, FileStatus.FAILED, "bad") for n, f in ((2, F3), (3, F4), (4, F5))),
     ),
-    (unit(0), unit(1)),
+    (build(0), build(1)),
 )
 _F3_SKIPPED = replace(AFTER_SCENE_1.entries[2], status=FileStatus.SKIPPED)
 F3_SKIPPED = replace(
@@ -197,7 +197,7 @@ def test_subtasks_are_unknown_if_only_the_run_can_count_them() -> None:
 
 
 def test_files_that_share_a_segment_with_a_deleted_file_are_read_again() -> None:
-    together = replace(AFTER_SCENE_1, units=(unit(0, 1),))
+    together = replace(AFTER_SCENE_1, builds=(build(0, 1),))
     found = retry(F2, F3, F4, F5, group=together)
     assert (fates(found)["F1"], fates(found)["F2"]) == (Fate.DROPPED, Fate.READ_AGAIN)
     assert reads(found) == ["F2", "F3", "F4", "F5"]

@@ -8,7 +8,7 @@ from minion_tasks.file_ingestion.session.model import (
     FileGroup,
     FileStatus,
     SessionState,
-    StagedUnit,
+    StagedBuild,
 )
 from minion_tasks.file_ingestion.session.progress import read_progress
 from tests.unit.minion_tasks.samples import file, make_session, make_store, segment
@@ -23,13 +23,13 @@ def test_all_segments_of_all_groups_and_their_files() -> None:
         FileGroup(
             0,
             (FileEntry(0, file("a"), staged), FileEntry(1, file("b"), FileStatus.SKIPPED, "no header")),
-            (StagedUnit((0,), (segment("s0"), segment("s0_1"))),),
+            (StagedBuild((0,), (segment("s0"), segment("s0_1"))),),
         ),
     )
     store.create_group(
-        "s1", FileGroup(1, (FileEntry(2, file("c"), staged),), (StagedUnit((2,), (segment("s2"),)),))
+        "s1", FileGroup(1, (FileEntry(2, file("c"), staged),), (StagedBuild((2,), (segment("s2"),)),))
     )
-    without_rows = StagedUnit((), (segment("empty", rows=0),))
+    without_rows = StagedBuild((), (segment("empty", rows=0),))
     store.create_group("s1", FileGroup(2, (), (without_rows,), empty_segment=True))
     publication = Publication.of(store, session)
     # If there are others, the empty segment is not needed.
@@ -41,7 +41,7 @@ def test_all_segments_of_all_groups_and_their_files() -> None:
 def test_an_empty_segment_is_published_only_if_there_is_no_other() -> None:
     store, _ = make_store()
     session = store.create(make_session(state=SessionState.IN_PROGRESS, groups=1))
-    without_rows = StagedUnit((), (segment("empty", rows=0),))
+    without_rows = StagedBuild((), (segment("empty", rows=0),))
     store.create_group("s1", FileGroup(0, (), (without_rows,), empty_segment=True))
     publication = Publication.of(store, session)
     assert [each.name for each in publication.segments] == ["empty"]
@@ -64,8 +64,8 @@ def test_files_rows_and_bytes_of_each_group_and_in_total() -> None:
     session = sessions.create(make_session(state=SessionState.IN_PROGRESS, groups=2))
     staged = tuple(FileEntry(n, FILES[n], FileStatus.STAGED) for n in range(2))
     bad = FileEntry(2, FILES[2], FileStatus.FAILED, "row 7 is wrong")
-    units = (StagedUnit((0,), (segment("a"), segment("a_1"))), StagedUnit((1,), (segment("b"),)))
-    sessions.create_group("s1", FileGroup(0, (*staged, bad), units))
+    builds = (StagedBuild((0,), (segment("a"), segment("a_1"))), StagedBuild((1,), (segment("b"),)))
+    sessions.create_group("s1", FileGroup(0, (*staged, bad), builds))
     sessions.create_group("s1", FileGroup(1, (FileEntry(3, FILES[3]), FileEntry(4, FILES[4]))))
     progress = read_progress(sessions, session)
     first, second = progress.groups

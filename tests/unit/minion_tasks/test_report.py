@@ -32,7 +32,7 @@ from minion_tasks.file_ingestion.session.model import (
     FileStatus,
     Session,
     SessionState,
-    StagedUnit,
+    StagedBuild,
 )
 from tests.support.tiers import FULL
 from tests.unit.minion_tasks.samples import make_session, make_store
@@ -71,7 +71,7 @@ GROUPS = (
             FileEntry(1, file(1), FileStatus.STAGED, ended_ms=BEGAN + 1000),
             FileEntry(2, file(2), FileStatus.FAILED, "s3://bucket/in/2.csv: row 7", BEGAN + HOUR + 2000),
         ),
-        (StagedUnit((0, 1), (staged("a"), staged("b", 5, 0.5))),),
+        (StagedBuild((0, 1), (staged("a"), staged("b", 5, 0.5))),),
     ),
     FileGroup(
         1,
@@ -79,7 +79,7 @@ GROUPS = (
             FileEntry(3, file(3), FileStatus.STAGED, ended_ms=BEGAN + HOUR + 1000),
             FileEntry(4, file(4)),
         ),
-        (StagedUnit((3,), (staged("c", 2, 4.0, "pinot"),)),),
+        (StagedBuild((3,), (staged("c", 2, 4.0, "pinot"),)),),
     ),
 )
 
@@ -106,7 +106,7 @@ def test_counts_and_sums_of_a_session() -> None:
     assert report.fallback_reasons == {"a column needs it": 1}
     assert report.replaced is None
     slowest = report.slowest
-    assert [(unit.uri, unit.files, unit.rows, unit.build_s) for unit in slowest] == [
+    assert [(build.uri, build.files, build.rows, build.build_s) for build in slowest] == [
         ("s3://bucket/in/3.csv", 1, 2, 4.0),
         ("s3://bucket/in/0.csv", 2, 15, 1.5),
     ]
@@ -131,7 +131,7 @@ def test_an_incomplete_plan_is_not_read() -> None:
 
 
 def test_an_empty_segment_counts_only_if_it_is_the_only_one() -> None:
-    empty = FileGroup(2, (), (StagedUnit((), (staged("nothing", 0),)),), empty_segment=True)
+    empty = FileGroup(2, (), (StagedBuild((), (staged("nothing", 0),)),), empty_segment=True)
     assert counted(groups=[*GROUPS, empty]).segments == 3
     alone = counted(groups=[empty])
     assert (alone.segments, alone.rows, alone.first_segments) == (1, 0, ("nothing",))
@@ -297,7 +297,7 @@ def test_file_names_and_errors_are_escaped() -> None:
         owner=evil,
         entry_id=evil,
     )
-    groups = [FileGroup(0, entries, (StagedUnit((1,), (segment,)),))]
+    groups = [FileGroup(0, entries, (StagedBuild((1,), (segment,)),))]
     shown = Page(page(count_session(session, groups, [evil]), now_ms=BEGAN, next_does=evil))
     assert shown.tags.count("script") == 1, "the page's own"
     assert "img" not in shown.tags
@@ -307,9 +307,9 @@ def test_file_names_and_errors_are_escaped() -> None:
 def test_control_characters_in_names_are_made_visible() -> None:
     name = "file:///in/\x1b[31m\u202egpj.exe\n\udcff<b>.csv"
     entries = (FileEntry(0, FileInfo(name, 1, 1), FileStatus.FAILED, "\x1b]0;title\x07 row 7\nfield x"),)
-    unit = StagedUnit((1,), (staged("a"),), (ColumnNote("\u2066Word", False, 1, 1),))
+    build = StagedBuild((1,), (staged("a"),), (ColumnNote("\u2066Word", False, 1, 1),))
     other = FileEntry(1, FileInfo(name + "2", 1, 1), FileStatus.STAGED)
-    text = page(count_session(SESSION, [FileGroup(0, (*entries, other), (unit,))], []), now_ms=BEGAN)
+    text = page(count_session(SESSION, [FileGroup(0, (*entries, other), (build,))], []), now_ms=BEGAN)
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text)
     assert text.encode()
     shown = Page(text).text
@@ -323,8 +323,8 @@ def test_control_characters_in_names_are_made_visible() -> None:
 
 def test_the_page_shows_how_columns_differ() -> None:
     notes = (ColumnNote("word", True, 2, 0), ColumnNote("Word", False, 2, 0), ColumnNote("else", False, 1, 1))
-    units = (replace(GROUPS[0].units[0], columns=notes),)
-    report = counted(groups=[replace(GROUPS[0], units=units), GROUPS[1]])
+    builds = (replace(GROUPS[0].builds[0], columns=notes),)
+    report = counted(groups=[replace(GROUPS[0], builds=builds), GROUPS[1]])
     assert [(each.name, each.files, each.near) for each in report.columns] == [
         ("word", 2, "Word"),
         ("Word", 2, "word"),
@@ -365,8 +365,8 @@ def test_a_page_of_many_files_is_small(thousands: int) -> None:
             )
             for n in numbers
         )
-        units = tuple(StagedUnit((n,), (staged(f"t_{n:09d}", n),)) for n in numbers if n % 3)
-        return FileGroup(number, entries, units)
+        builds = tuple(StagedBuild((n,), (staged(f"t_{n:09d}", n),)) for n in numbers if n % 3)
+        return FileGroup(number, entries, builds)
 
     session = replace(
         SESSION, state=SessionState.DONE, message=error, attempts_ms=tuple(range(BEGAN, BEGAN + 50))

@@ -12,7 +12,7 @@ from minion_tasks.file_ingestion.session.model import (
     FileGroup,
     FileStatus,
     SessionState,
-    StagedUnit,
+    StagedBuild,
     abandon,
     move,
 )
@@ -67,7 +67,7 @@ def test_a_group_is_settled_when_no_file_is_left_to_read(statuses: list[FileStat
 def test_a_group_for_an_empty_segment_is_settled_once_the_segment_is_staged() -> None:
     group = FileGroup(0, (), empty_segment=True)
     assert not group.is_settled
-    assert FileGroup(0, (), (StagedUnit((), (segment("s"),)),), empty_segment=True).is_settled
+    assert FileGroup(0, (), (StagedBuild((), (segment("s"),)),), empty_segment=True).is_settled
 
 
 def test_uris_of_a_staged_segment() -> None:

@@ -19,7 +19,7 @@ from minion_tasks.file_ingestion.session.model import (
     FileStatus,
     Session,
     SessionState,
-    StagedUnit,
+    StagedBuild,
     abandon,
     move,
 )
@@ -189,12 +189,12 @@ def test_a_session_is_deleted_with_all_its_records_and_may_be_deleted_twice() ->
 
 segments = built(StagedSegment, build_s=st.floats(0, 1e6))
 entries = built(FileEntry, error=st.none() | st.text(max_size=1000))
-units = built(StagedUnit, segments=st.lists(segments, max_size=2).map(tuple))
+builds = built(StagedBuild, segments=st.lists(segments, max_size=2).map(tuple))
 groups = built(
     FileGroup,
     number=st.just(3),
     entries=st.lists(entries, max_size=4).map(tuple),
-    units=st.lists(units, max_size=3).map(tuple),
+    builds=st.lists(builds, max_size=3).map(tuple),
 )
 
 
@@ -310,7 +310,7 @@ def test_a_full_group_fits_a_znode_with_room_to_spare() -> None:
         for n in range(500)
     )
     staged = tuple(
-        StagedUnit((n,), (segment(f"flights_20130101T000000000-abcdef_{n:06d}"),)) for n in range(500)
+        StagedBuild((n,), (segment(f"flights_20130101T000000000-abcdef_{n:06d}"),)) for n in range(500)
     )
     store.create_group("s1", FileGroup(0, rows, staged))
     assert max(len(data) for data, _ in memory.nodes.values()) < 200_000

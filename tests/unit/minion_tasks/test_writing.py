@@ -11,7 +11,7 @@ from minion_tasks.file_ingestion.session.model import (
     FileGroup,
     FileStatus,
     SessionState,
-    StagedUnit,
+    StagedBuild,
 )
 from tests.unit.minion_tasks.samples import file, make_params, make_session, make_store, segment
 
@@ -76,8 +76,8 @@ def test_a_session_whose_files_were_all_dropped_gets_an_empty_segment() -> None:
     assert (session.files, session.groups) == (0, 2)
     assert store.group("s1", 1).empty_segment
     # A file that is added later does not need the empty segment, and does not remove it.
-    staged = StagedUnit((), (segment("empty", rows=0),))
-    store.change_group("s1", 1, lambda group: replace(group, units=(staged,)))
+    staged = StagedBuild((), (segment("empty", rows=0),))
+    store.change_group("s1", 1, lambda group: replace(group, builds=(staged,)))
     session = write_groups(store, session, _files("b"), THREE_A_GROUP, slots=1)
     assert (session.files, session.groups, session.numbers) == (1, 3, 2)
 
