@@ -16,10 +16,11 @@ import org.apache.pinot.spi.data.Schema;
 import org.apache.pinot.spi.utils.retry.AttemptsExceededException;
 import org.apache.pinot.spi.utils.retry.RetriableOperationException;
 
-/** A consuming segment that asks a gate before it consumes its first row. */
+/** A consuming segment that asks a gate before its first row, and is not closed while it is sealed. */
 public final class ConsumingSegment extends RealtimeSegmentDataManager {
     private static volatile Consumer<ConsumingSegment> gate;
 
+    private final RealtimeTableDataManager manager;
     private final String name;
     private final String startOffset;
     private volatile boolean mustStop;
@@ -54,6 +55,7 @@ public final class ConsumingSegment extends RealtimeSegmentDataManager {
                 upsert,
                 dedup,
                 isReady);
+        this.manager = manager;
         this.name = name.getSegmentName();
         this.startOffset = metadata.getStartOffset();
     }
@@ -92,6 +94,19 @@ public final class ConsumingSegment extends RealtimeSegmentDataManager {
             gate.accept(this);
         }
         return super.consumeLoop();
+    }
+
+    /** Pinot closes the segments of a dropped table at once: reading the rows would crash the server then. */
+    @Override
+    public void goOnlineFromConsuming(SegmentZKMetadata metadata) throws InterruptedException {
+        if (!increaseReferenceCount()) {
+            return; // closed
+        }
+        try {
+            super.goOnlineFromConsuming(metadata);
+        } finally {
+            manager.releaseSegment(this);
+        }
     }
 
     @Override
