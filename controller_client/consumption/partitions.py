@@ -21,6 +21,7 @@ from controller_client.consumption.state.partition_record import (
 from controller_client.consumption.state.pause_record import Holder
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConfigError, UnsupportedError
+from controller_client.helix import live_session
 from controller_client.helix.ideal_state import (
     IdealState,
     read_external_view,
@@ -157,11 +158,16 @@ def _still_consuming(control: TableControl, partitions: frozenset[int]) -> str |
     store, table = control.store, control.table
     ideal, view = read_ideal_state(store, table), read_external_view(store, table)
     late = [
-        f"partition {partition} still consumes on {', '.join(names)}"
+        f"partition {partition} still consumes on {', '.join(_described(store, name) for name in names)}"
         for partition, names in read_partition_pauses(store, table, ideal).consuming_on.items()
         if partition in partitions
     ]
     return "; ".join([*late, *_unsealed(ideal, view, partitions), *_unbuilt(control, partitions)]) or None
+
+
+def _described(store: PropertyStore, server: str) -> str:
+    """Return a server's name; one without a session may still run, and confirms when it is back."""
+    return server if live_session(store, server) else f"{server}, which is not connected to the cluster"
 
 
 def _unbuilt(control: TableControl, partitions: frozenset[int]) -> list[str]:
