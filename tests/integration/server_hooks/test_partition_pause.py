@@ -18,6 +18,7 @@ from controller_client.helix.paused_tables import read_paused_tables
 from controller_client.rest.delete_risks import DeleteRisk
 from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable
 from tests.support.needs import Need, inside
+from tests.support.pinot_services import HOSTED_ADDRESSES
 from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
@@ -273,6 +274,17 @@ def test_tables_are_dropped_while_they_are_paused(make_topic_table: MakeTopicTab
                 f"the servers to drop the segments of {table.name}",
                 _TIMEOUT_S,
             )
+        wait_for(
+            lambda: (
+                not any(
+                    any(busy.pinot.data_folder(role).glob(f"{table.full_name}/consumers/*"))
+                    for role in HOSTED_ADDRESSES
+                    for table in dropped
+                )
+            ),
+            "the consumers of dropped tables to end",
+            _TIMEOUT_S,
+        )
     busy.wait_seen(busy.produced)
 
 

@@ -49,9 +49,24 @@ public final class RealtimeTable extends RealtimeTableDataManager {
     @Override
     public void addConsumingSegment(String segment) throws Exception {
         super.addConsumingSegment(segment);
-        if (isOurs()) {
+        if (!closesIfDropped(segment) && isOurs()) {
             ServerEvents.consuming(this, segment);
         }
+    }
+
+    @Override
+    public void addOnlineSegment(String segment) throws Exception {
+        super.addOnlineSegment(segment);
+        closesIfDropped(segment);
+    }
+
+    /** Closes a segment if its table was dropped while it was added: Pinot would keep it, and consume. */
+    private boolean closesIfDropped(String segment) {
+        boolean isDropped = isShutDown();
+        if (isDropped) {
+            doOffloadSegment(segment);
+        }
+        return isDropped;
     }
 
     @Override
