@@ -252,12 +252,13 @@ class Partition:
 
     def complete(self) -> Complete:
         """Return the newest version whose events are all applied and, if it counts, all rows indexed."""
-        done = self._ends[-1] if self._ends else self._done
-        if self.counts:
-            while self._ends and self._ends[0].needed <= self._position:
-                self._done = self._ends.popleft()
-            done = self._done
-        return Complete(done.version, done.at_ms)
+        if not self.counts:
+            # Not kept: once the partition counts, the rows of this version may not be here.
+            done = self._ends[-1] if self._ends else self._done
+            return Complete(done.version, done.at_ms)
+        while self._ends and self._ends[0].needed <= self._position:
+            self._done = self._ends.popleft()
+        return Complete(self._done.version, self._done.at_ms)
 
     def has_rows_of(self, version: int) -> bool:
         """Return whether all rows are indexed that events up to a version refer to."""

@@ -16,7 +16,7 @@ from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.session.model import FileEntry, FileGroup, FileStatus, SessionState
 from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
 
-__all__ = ["GroupRun", "OnBuilt", "SubtaskFailedError", "UnitBuilder", "merge_result"]
+__all__ = ["FilesBuilder", "GroupRun", "OnBuilt", "SubtaskFailedError", "merge_result"]
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class SubtaskFailedError(PinotPluginError):
     """Some files of the subtask could not be built; the session's ledger has the reasons."""
 
 
-class UnitBuilder(Protocol):
+class FilesBuilder(Protocol):
     """Turns files of a session into staged segments."""
 
     def __call__(self, entries: Sequence[FileEntry]) -> BuildResult:
@@ -67,7 +67,7 @@ class GroupRun:
         number: int,
         *,
         attempt: int,
-        build: UnitBuilder,
+        build: FilesBuilder,
         params: FileIngestionParams,
         is_cancelled: Callable[[], bool],
         clock: Clock,
@@ -120,7 +120,7 @@ class GroupRun:
     def _build_next(self, group: FileGroup) -> BuildResult:
         if group.empty_segment:
             return self._build.empty(0)
-        entries = self._next_unit(_pending(group))
+        entries = self._next_files(_pending(group))
         try:
             built = self._build(entries)
         except Exception as error:
@@ -134,7 +134,7 @@ class GroupRun:
             self._bytes_built += sum(segment.segment_size_bytes for segment in built.staged.segments)
         return built
 
-    def _next_unit(self, pending: Sequence[FileEntry]) -> Sequence[FileEntry]:
+    def _next_files(self, pending: Sequence[FileEntry]) -> Sequence[FileEntry]:
         """Take files for about one segment, estimated from the files of this group built so far."""
         if self._params.one_to_one:
             return pending[:1]
@@ -182,20 +182,20 @@ class GroupRun:
 def merge_result(group: FileGroup, built: BuildResult, now_ms: int, *, skip_unreadable: bool) -> FileGroup:
     """Merge a result into a group, unless another run of the same subtask saved one of the files first."""
     pending = {entry.number for entry in _pending(group)}
-    build = built.staged
+    staged = built.staged
     if group.empty_segment:
-        return group if group.builds or build is None else replace(group, builds=(build,))
+        return group if group.builds or staged is None else replace(group, builds=(staged,))
     failures = dict(built.failures)
     names = {segment.name for segment in group.segments}
-    if build is not None and not pending.issuperset(build.files):
-        build = None
-    elif build is not None and any(segment.name in names for segment in build.segments):
+    if staged is not None and not pending.issuperset(staged.files):
+        staged = None
+    elif staged is not None and any(segment.name in names for segment in staged.segments):
         taken = ConflictError(
-            f"another attempt used the segment name {build.segments[0].name} for other files"
+            f"another attempt used the segment name {staged.segments[0].name} for other files"
         )
-        failures |= dict.fromkeys(build.files, taken)
-        build = None
-    done = set(build.files) if build is not None else set()
+        failures |= dict.fromkeys(staged.files, taken)
+        staged = None
+    done = set(staged.files) if staged is not None else set()
 
     def merged(entry: FileEntry) -> FileEntry:
         if entry.number in done:
@@ -212,7 +212,7 @@ def merge_result(group: FileGroup, built: BuildResult, now_ms: int, *, skip_unre
         )
 
     entries = tuple(merged(entry) for entry in group.entries)
-    return replace(group, entries=entries, builds=group.builds if build is None else (*group.builds, build))
+    return replace(group, entries=entries, builds=group.builds if staged is None else (*group.builds, staged))
 
 
 def _described(entry: FileEntry, error: Exception) -> str:

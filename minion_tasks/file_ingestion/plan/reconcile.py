@@ -38,8 +38,8 @@ def reconcile_group(group: FileGroup, listed: Mapping[str, FileInfo]) -> FileGro
     return replace(group, entries=now, builds=builds)
 
 
-def _current(entry: FileEntry, file: FileInfo, in_unit: bool) -> FileEntry:
-    if in_unit:
+def _current(entry: FileEntry, file: FileInfo, in_build: bool) -> FileEntry:
+    if in_build:
         return entry
     if entry.status is FileStatus.SKIPPED and is_same(entry.file, file):
         return entry

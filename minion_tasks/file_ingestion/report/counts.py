@@ -65,7 +65,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class UnitFigures:
+class BuildFigures:
     """Files that were built together.
 
     Attributes:
@@ -152,7 +152,7 @@ class SessionReport:
     replaced: int | None
     first_replaced: tuple[str, ...]
     attempts: tuple[AttemptFigures, ...]
-    slowest: tuple[UnitFigures, ...]
+    slowest: tuple[BuildFigures, ...]
     file_sizes: Histogram | None
     segment_sizes: Histogram | None
 
@@ -238,7 +238,7 @@ class _Count:
         self.staged_ms: list[int] = []
         self.failed_ms: list[int] = []
         # The build's number is the tie-breaker, since figures have no order.
-        self.slowest: list[tuple[float, int, UnitFigures]] = []
+        self.slowest: list[tuple[float, int, BuildFigures]] = []
         self.columns = ColumnCount()
         self._builds = 0
 
@@ -268,7 +268,7 @@ class _Count:
     def _add_build(self, build: StagedBuild, entries: Sequence[FileEntry]) -> None:
         if not entries:
             return
-        figures = UnitFigures(
+        figures = BuildFigures(
             uri=entries[0].file.uri,
             files=len(entries),
             source_bytes=sum(entry.file.size_bytes for entry in entries),

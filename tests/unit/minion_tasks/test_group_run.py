@@ -97,7 +97,7 @@ def builds(sessions: SessionStore) -> list[tuple[int, ...]]:
     return [build.files for build in sessions.group("s1", 0).builds]
 
 
-def test_one_to_one_each_file_is_a_unit() -> None:
+def test_one_to_one_each_file_is_a_build() -> None:
     clock = FakeClock()
     sessions, _ = ledger()
     run(sessions, Builder())
@@ -147,7 +147,7 @@ def test_one_bad_file_does_not_affect_the_others() -> None:
     assert build.asked == [[0], [1], [2], [3]], "a file that failed is not tried again"
 
 
-def test_a_bad_file_is_left_out_of_its_unit() -> None:
+def test_a_bad_file_is_left_out_of_its_build() -> None:
     sessions, _ = ledger()
     with pytest.raises(SubtaskFailedError, match="1 of 4 files failed"):
         run(sessions, Builder({0: DataError("broken")}), TOGETHER)
@@ -299,7 +299,7 @@ def test_the_first_result_of_two_concurrent_attempts_wins() -> None:
     assert all(".two." in uri for uri in uris)
 
 
-def test_two_attempts_with_different_units_do_not_duplicate_files() -> None:
+def test_two_attempts_with_different_builds_do_not_duplicate_files() -> None:
     sessions, _ = ledger()
 
     def run_the_other(entries: Sequence[FileEntry]) -> None:
@@ -368,7 +368,7 @@ def test_merging_a_result_is_idempotent() -> None:
 
 
 @pytest.mark.parametrize("other", [STAGED, FAILED, SKIPPED])
-def test_a_unit_with_a_file_that_already_has_a_result_is_ignored(other: FileStatus) -> None:
+def test_a_build_with_a_file_that_already_has_a_result_is_ignored(other: FileStatus) -> None:
     group = _group(other, PENDING)
     assert _merged(group, BuildResult(_build(0, 1))) == group
 
