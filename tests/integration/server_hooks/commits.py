@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from controller_client.deepstore.rate import RateLimit
@@ -20,6 +22,7 @@ __all__ = [
     "objects_of",
     "record_of",
     "urls",
+    "wait_committed",
     "wait_uploaded",
     "wait_url",
     "without_url",
@@ -62,14 +65,17 @@ def fill(table: TopicTable, segments: int = 1) -> None:
             table.produce(partition, ROWS)
         table.wait_seen(table.produced)
 
-        # The controller writes the segment's record first, the ideal state after it.
-        def committed(filled: dict[int, str] = filled) -> bool:
-            now = table.consuming()
-            return set(filled.values()) <= urls(table).keys() and all(
-                now.get(partition, name) != name for partition, name in filled.items()
-            )
+        wait_committed(table, filled.values())
 
-        wait_for(committed, f"{sorted(filled.values())} to be committed", _TIMEOUT_S)
+
+def wait_committed(table: TopicTable, segments: Iterable[str]) -> None:
+    """Wait until segments are committed: the controller writes their records first, then the ideal state."""
+    names = set(segments)
+
+    def committed() -> bool:
+        return names <= urls(table).keys() and names.isdisjoint(table.consuming().values())
+
+    wait_for(committed, f"{sorted(names)} to be committed", _TIMEOUT_S)
 
 
 def commit(table: TopicTable) -> SegmentRecord:
