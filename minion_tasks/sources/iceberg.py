@@ -1,4 +1,4 @@
-"""Iceberg tables as a source, read by pyiceberg: position deletes and deletion vectors are applied."""
+"""Iceberg tables as a source, read by pyiceberg: all kinds of deletes are applied."""
 
 from __future__ import annotations
 
@@ -11,16 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.expressions import AlwaysTrue
-from pyiceberg.io.pyarrow import (
-    ArrowScan,
-    _read_all_delete_files,
-    pyarrow_to_schema,
-    schema_to_pyarrow,
-)
+from pyiceberg.io.pyarrow import pyarrow_to_schema, schema_to_pyarrow
 from pyiceberg.manifest import FileFormat
 from pyiceberg.schema import Schema
-from pyiceberg.table import FileScanTask, Table
+from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from controller_client.common.redaction import Redactor
@@ -29,6 +23,7 @@ from controller_client.errors import SourceError
 from controller_client.filestore import FileInfo
 from minion_tasks.sources.base import Columns, PinKind, SourceVersion, VersionPin
 from minion_tasks.sources.iceberg_catalog import load_table, open_catalog
+from minion_tasks.sources.iceberg_deletes import DataFileUnit, UnitReader, plan_units
 from minion_tasks.sources.iceberg_properties import IcebergTable, secret_values
 from minion_tasks.sources.units import (
     KeptListings,
@@ -42,10 +37,10 @@ from minion_tasks.sources.units import (
 
 __all__ = ["IcebergSource"]
 
-_LISTINGS: KeptListings[FileScanTask] = KeptListings()
+_LISTINGS: KeptListings[DataFileUnit] = KeptListings()
 
 
-class IcebergSource(LakehouseSource[FileScanTask]):
+class IcebergSource(LakehouseSource[DataFileUnit]):
     """A table of an Iceberg catalog.
 
     Args:
@@ -62,7 +57,7 @@ class IcebergSource(LakehouseSource[FileScanTask]):
         self._pin = pin
         self._opened: Table | None = None
 
-    def _units(self, columns: Columns, version: SourceVersion | None) -> Units[FileScanTask] | None:
+    def _units(self, columns: Columns, version: SourceVersion | None) -> Units[DataFileUnit] | None:
         self._opened = load_table(self._catalog, self._named.name, self._properties)
         snapshot = self._snapshot() if version is None else self._snapshot_of(version)
         return None if snapshot is None else self._units_of(snapshot, self._selected(snapshot, columns))
@@ -70,33 +65,29 @@ class IcebergSource(LakehouseSource[FileScanTask]):
     def _copy(self, file: FileInfo, version: SourceVersion, columns: Columns, path: Path) -> None:
         snapshot = self._snapshot_of(version)
         selected = self._selected(snapshot, columns)
-        task = self._units_of(snapshot, selected).plan(file)
+        unit = self._units_of(snapshot, selected).plan(file)
         try:
-            self._download(task, file, path)
-            if not task.delete_files and _is_as_selected(path, self._table, selected, columns):
+            self._download(unit, file, path)
+            if not unit.delete_paths and _is_as_selected(path, self._table, selected, columns):
                 return
-            self._project(task, selected, path)
+            # The rows that are not deleted, with the table's names and types.
+            batches = self._reader.batches(unit, selected)
+            write_parquet(path, schema_to_pyarrow(selected, include_field_ids=False), batches)
         except FileNotFoundError:
             raise changed(file, "was removed after it was listed, as its snapshot has expired") from None
 
-    def _download(self, task: FileScanTask, file: FileInfo, path: Path) -> None:
-        with self._table.io.new_input(task.file.file_path).open() as source, path.open("wb") as target:
+    def _download(self, unit: DataFileUnit, file: FileInfo, path: Path) -> None:
+        with self._table.io.new_input(unit.task.file.file_path).open() as source, path.open("wb") as target:
             shutil.copyfileobj(source, target, 1 << 20)
         check_size(file, path, "the table's metadata")
-
-    def _project(self, task: FileScanTask, selected: Schema, path: Path) -> None:
-        """Write the rows that are not deleted, with the table's names and types."""
-        io, metadata = self._table.io, self._table.metadata
-        scan = ArrowScan(metadata, io, selected, AlwaysTrue())
-        # Its public method keeps all rows of the file in memory.
-        deletes = _read_all_delete_files(io, [task])
-        batches = scan._record_batches_from_scan_tasks_and_deletes([task], deletes)  # noqa: SLF001
-        schema = schema_to_pyarrow(selected, include_field_ids=False)
-        write_parquet(path, schema, (batch.cast(schema) for batch in batches))
 
     @cached_property
     def _catalog(self) -> Catalog:
         return open_catalog(self._named.catalog, self._properties)
+
+    @cached_property
+    def _reader(self) -> UnitReader:
+        return UnitReader(self._table)
 
     @property
     def _table(self) -> Table:
@@ -148,7 +139,7 @@ class IcebergSource(LakehouseSource[FileScanTask]):
         names = [field.name for field in schema.fields if columns is None or field.name in columns]
         return schema.select(*names) if names else Schema()
 
-    def _units_of(self, snapshot: Snapshot, selected: Schema) -> Units[FileScanTask]:
+    def _units_of(self, snapshot: Snapshot, selected: Schema) -> Units[DataFileUnit]:
         fields = sorted(selected.fields, key=lambda field: field.name)
         projection = digest(
             [(field.name, field.field_id, str(field.field_type), field.initial_default) for field in fields]
@@ -156,11 +147,11 @@ class IcebergSource(LakehouseSource[FileScanTask]):
         key = (self._uri, str(self._table.metadata.table_uuid), snapshot.snapshot_id, projection)
         return _LISTINGS.get(key, lambda: self._plan(snapshot, projection))
 
-    def _plan(self, snapshot: Snapshot, projection: str) -> Units[FileScanTask]:
+    def _plan(self, snapshot: Snapshot, projection: str) -> Units[DataFileUnit]:
         files: dict[str, FileInfo] = {}
         plans, rows = {}, 0
-        for task in self._table.scan(snapshot_id=snapshot.snapshot_id).plan_files():
-            data = task.file
+        for unit in plan_units(self._table, snapshot, self._schema(snapshot)):
+            data = unit.task.file
             if data.file_format not in (FileFormat.PARQUET, FileFormat.ORC):
                 raise SourceError(
                     f"the Iceberg table {self._uri} has a data file in the format {data.file_format.value}",
@@ -168,10 +159,9 @@ class IcebergSource(LakehouseSource[FileScanTask]):
                     where=visible(data.file_path),
                 )
             uri = f"{self._uri}/{data.file_path}"
-            deletes = sorted(delete.file_path for delete in task.delete_files)
-            identity = digest(data.file_path, projection, deletes)
+            identity = digest(data.file_path, projection, unit.delete_paths)
             files[uri] = FileInfo(uri, data.file_size_in_bytes, 0, identity)
-            plans[uri] = task
+            plans[uri] = unit
             rows += data.record_count
         version = SourceVersion(str(snapshot.snapshot_id), snapshot.timestamp_ms)
         return Units(version, dict(sorted(files.items())), plans, rows)
@@ -182,12 +172,6 @@ class IcebergSource(LakehouseSource[FileScanTask]):
                 f"there is no Iceberg table {self._uri}",
                 expected="a table of the catalog with these properties",
                 remedy="check the namespace and the table in inputDirURI, and input.fs.prop.uri",
-            )
-        if "equality deletes" in str(error):
-            return SourceError(
-                f"the Iceberg table {self._uri} has equality deletes, which pyiceberg does not apply",
-                expected="position deletes or deletion vectors",
-                remedy="compact the table (in Spark: CALL catalog.system.rewrite_data_files)",
             )
         return None
 
