@@ -121,10 +121,7 @@ def unique_table(pinot: PinotCluster) -> Iterator[str]:
     """A table name for the test; its tables, and schemas with this prefix, are deleted after the test."""
     name = f"t_{uuid.uuid4().hex[:12]}"
     yield name
+    from tests.support.deleting import drop
+
     with pinot.client() as client:
-        for table in (f"{name}_OFFLINE", f"{name}_REALTIME"):
-            if client.tables.exists(table):
-                client.tables.delete(table)
-        for schema in client.schemas.list():
-            if schema.startswith(name):
-                client.schemas.delete(schema)
+        drop(client, name)

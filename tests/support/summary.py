@@ -19,6 +19,7 @@ They run in the processes that run the tests.
 
 _LINES = "pinot_plugins_lines"
 _TALLY = "pinot_plugins_tally"
+_LONGEST_CAUSE = 2000
 
 
 class SummaryPlugin:
@@ -55,8 +56,8 @@ class SummaryPlugin:
         # A run that is ended before its summary, as by CI's limit, has shown what failed.
         if report.failed and self._terminal is not None:
             crash = getattr(report.longrepr, "reprcrash", None)
-            cause = str(crash.message if crash else report.longrepr).strip().partition("\n")[0]
-            self._terminal.write(f"\nfailed in {report.when}: {report.nodeid}: {cause[:200]}\n")
+            cause = str(crash.message if crash else report.longrepr).strip()[:_LONGEST_CAUSE]
+            self._terminal.write(f"\nfailed in {report.when}: {report.nodeid}: {cause}\n")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         tally = TALLY.line()

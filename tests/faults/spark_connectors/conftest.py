@@ -18,6 +18,7 @@ from tests.integration.spark_connectors.conftest import (
     spark,
 )
 from tests.support.cluster import PinotCluster
+from tests.support.deleting import drop
 from tests.support.faulty_http import FaultyHttp
 from tests.support.tiers import FULL
 
@@ -54,8 +55,7 @@ def place_of(pinot: PinotCluster, spark: SparkSession, connector: Connector) -> 
 
         yield place_of
         for place in made:
-            client.tables.delete(place.table.typed)
-            client.schemas.delete(place.table.name)
+            drop(client, place.table.name)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -17,6 +17,7 @@ from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.zookeeper import PropertyStore
 from tests.support.cluster import PinotCluster
+from tests.support.deleting import drop
 from tests.support.segments import build_segments
 
 __all__ = ["AGES_DAYS", "LOCK_WAIT_S", "ROWS", "TableFiles", "segment_tars", "table_documents", "table_files"]
@@ -93,12 +94,7 @@ def table_files(pinot: PinotCluster, folder: Path) -> Iterator[TableFiles]:
             made.applier().apply(made.plan())
             yield made
         finally:
-            for table in [made.table, *(ref.name for ref in made.further if ref.kind is Kind.TABLE)]:
-                if client.tables.exists(table):
-                    client.tables.delete(table)
-            for found in client.schemas.list():
-                if found.startswith(name):
-                    client.schemas.delete(found)
+            drop(client, name)
 
 
 def table_documents(name: str) -> tuple[dict[str, Any], dict[str, Any]]:

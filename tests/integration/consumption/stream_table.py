@@ -15,7 +15,7 @@ from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
 from tests.support.cluster import PinotCluster
-from tests.support.deleting import delete_realtime
+from tests.support.deleting import drop
 from tests.support.kafka import Kafka
 from tests.support.kafka_topics import Topic
 from tests.support.realtime_tables import realtime_schema, realtime_table
@@ -216,8 +216,6 @@ class StreamTable:
 
     def drop(self) -> None:
         """Drop table, schema and topics."""
-        delete_realtime(self.client, self.table)
-        if self.name in self.client.schemas.list():
-            self.client.schemas.delete(self.name)
+        drop(self.client, self.name)
         while self.topics:
             self.topics.pop().delete()

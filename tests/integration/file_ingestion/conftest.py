@@ -12,6 +12,7 @@ from tests.integration.file_ingestion.ingestion import IngestionTable, Pinotctl,
 from tests.integration.file_ingestion.scenes.scene import Scene
 from tests.integration.file_ingestion.scenes.source import Source
 from tests.support.cluster import PinotCluster
+from tests.support.deleting import drop
 from tests.support.faulty_http import FaultyHttp
 from tests.support.faulty_s3 import FaultyS3, faulty_s3
 from tests.support.s3 import S3Access
@@ -27,11 +28,7 @@ def new_table(pinot: PinotCluster) -> Iterator[IngestionTable]:
         table = IngestionTable(name, client, broker, pinot.controller_url)
         yield table
         forget_jobs(table, pinot)
-        if client.tables.exists(table.with_type):
-            client.tables.delete(table.with_type)
-        for schema in client.schemas.list():
-            if schema.startswith(name):
-                client.schemas.delete(schema)
+        drop(client, name)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
 from tests.integration.jvm_bridge.servers import CLASSES_OF_ROLES, NO_COMPILER, ServerProcess, cache_with
 from tests.support.cluster import PinotCluster
+from tests.support.deleting import drop
 from tests.support.kafka import Kafka
 from tests.support.kafka_topics import Topic
 from tests.support.realtime_tables import realtime_schema, realtime_table
@@ -90,7 +91,6 @@ def test_a_server_with_a_paused_partition_does_not_start_without_its_hook_until_
             server.start()
             server.wait_ready()
         finally:
-            client.tables.delete(table)
-            client.schemas.delete(name)
+            drop(client, name)
             topic.delete()
     wait_for(lambda: f"{server.instance} runs with the hooks (none)" in server.log, "its last line")

@@ -36,6 +36,7 @@ from tests.integration.jvm_bridge.servers import (
     with_path,
 )
 from tests.support.cluster import PinotCluster
+from tests.support.deleting import drop
 from tests.support.kafka import Kafka
 from tests.support.offline_tables import offline_table
 from tests.support.realtime_tables import planned_upsert, realtime_schema, realtime_table
@@ -138,8 +139,7 @@ def twins(
     wait_for(lambda: made.rows() == _ROWS, "all rows of both servers' table")
     yield made
     with pinot.client() as client:
-        client.tables.delete(f"{table}_OFFLINE")
-        client.schemas.delete(table)
+        drop(client, table)
 
 
 def _jmx(server: ServerProcess) -> str:

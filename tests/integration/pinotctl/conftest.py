@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from pinotctl.root import cli
 from tests.support.cluster import PinotCluster
+from tests.support.deleting import drop
 from tests.support.offline_tables import offline_table
 from tests.support.segments import build_segments
 
@@ -90,7 +91,4 @@ def numbers(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> It
     made.table_file.write_text(json.dumps(offline_table(name)))
     yield made
     with pinot.client() as client:
-        if client.tables.exists(made.table):
-            client.tables.delete(made.table)
-        if name in client.schemas.list():
-            client.schemas.delete(name)
+        drop(client, name)

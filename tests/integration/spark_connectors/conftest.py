@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ from controller_client.errors import PinotPluginError, SourceError
 from controller_client.filestore import open_store
 from controller_client.models import Schema, TableConfig
 from tests.support.cluster import PinotCluster
+from tests.support.deleting import drop
 from tests.support.offline_tables import offline_table
 from tests.support.program import Program
 from tests.support.spark import LOCAL_SPARK
@@ -186,6 +186,4 @@ def make_table(pinot: PinotCluster, client: ControllerClient) -> Iterator[MakeTa
             yield make
         finally:
             for name in made:
-                with contextlib.suppress(Exception):
-                    client.tables.delete(f"{name}_OFFLINE")
-                    client.schemas.delete(name)
+                drop(client, name)

@@ -11,6 +11,7 @@ from controller_client.common.names import TableName
 from controller_client.rest.capabilities import Capability
 from tests.integration.spark_connectors.conftest import ID_COLUMN, Connector, ConnectorError, with_ids
 from tests.support.cluster import PinotCluster
+from tests.support.deleting import drop
 from tests.support.needs import needs
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
@@ -31,6 +32,4 @@ def test_a_table_of_a_database(connector: Connector, pinot: PinotCluster, client
         query = f'select count(*) as n from "{name}" limit 1'
         assert connector.read(options, query=query) == [{"n": 10}]
     finally:
-        if client.tables.exists(f"{name}_OFFLINE"):
-            client.tables.delete(f"{name}_OFFLINE")
-        client.schemas.delete(name)
+        drop(client, name)

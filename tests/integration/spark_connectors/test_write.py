@@ -28,6 +28,7 @@ from tests.integration.spark_connectors.conftest import (
     with_ids,
 )
 from tests.support.cluster import PinotCluster
+from tests.support.deleting import drop
 from tests.support.tiers import FULL
 
 SCHEMA = {
@@ -159,8 +160,7 @@ def test_a_table_is_created_from_the_dataframe_once(
             ]
             assert table.query("count(*)", "where maybe is null") == [(1,)]
         finally:
-            client.tables.delete(table.typed)
-            client.schemas.delete(name)
+            drop(client, name)
 
 
 def test_errors_before_the_job_starts(spark: SparkSession, make_table: MakeTable, tmp_path: Path) -> None:

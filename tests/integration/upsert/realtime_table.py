@@ -17,7 +17,7 @@ from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.models import TableConfig
 from controller_client.zookeeper import PropertyStore
 from tests.support.cluster import PinotCluster
-from tests.support.deleting import delete_realtime
+from tests.support.deleting import drop
 from tests.support.kafka import Kafka
 from tests.support.kafka_topics import Topic
 from tests.support.wait import wait_for
@@ -73,9 +73,7 @@ class RealtimeTable:
 
     def delete(self) -> None:
         """Delete the table, its schema and its topics; nothing can be produced after that."""
-        delete_realtime(self.client, self.full_name)
-        if self.name in self.client.schemas.list():
-            self.client.schemas.delete(self.name)
+        drop(self.client, self.name)
         self.topic.delete()
         Topic(self.kafka.bootstrap, self.updates_topic).delete()
 

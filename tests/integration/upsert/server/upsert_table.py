@@ -158,11 +158,19 @@ class UpsertTable(RealtimeTable):
         wait_for(self._matches, f"the rows of {self.name} at version {version}", TIMEOUT_S)
 
     def check(self, version: int) -> None:
-        """As :meth:`wait_checked`, but at once, and often enough for brokers to query each replica."""
+        """As :meth:`wait_checked`, but each answer is right, and there are enough for each replica.
+
+        While a segment changes its state there may be none: an answer is whole or an error.
+        """
+
+        def answer() -> tuple[int, set[tuple[int, int]]]:
+            mark = self.mark()
+            return mark, set(self.visible(mark))
+
         self.wait_mark(version)
         for _ in range(6):
-            mark = self.mark()
-            seen, expected = set(self.visible(mark)), self.model.visible[mark]
+            mark, seen = wait_for(answer, f"an answer of {self.name}", TIMEOUT_S)
+            expected = self.model.visible[mark]
             assert seen == expected, f"version {mark}: more {seen - expected}, less {expected - seen}"
 
     def _matches(self) -> bool:
