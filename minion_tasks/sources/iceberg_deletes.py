@@ -45,6 +45,8 @@ _ORDERED = (IntegerType, LongType, DateType, DecimalType, StringType, TimestampT
 """Types whose bounds every writer orders as Python orders their values."""
 
 _KEPT_BYTES = 256 << 20
+_MOST_KEYS = 20_000_000
+"""Of a data file: they are in memory while it is read, with some hundred bytes each."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,8 @@ class _EqualityDeletes:
             deletes = self._by_partition.get(partition, [])
             first = bisect_right(deletes, sequence_number, key=_sequence_number)
             later += (delete for delete in deletes[first:] if not _is_apart(delete, data))
+        if sum(delete.file.record_count for delete in later) > _MOST_KEYS:
+            raise self._refused(data, f"of more than {_MOST_KEYS:,} keys for one data file", "of fewer keys")
         return tuple(later)
 
     def _key(self, file: DataFile, field_id: int) -> NestedField:

@@ -20,10 +20,10 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update.snapshot import _FastAppendFiles
 
-__all__ = ["BOUNDS", "CONTENT", "FORMAT", "KEYS", "commit_deletes"]
+__all__ = ["BOUNDS", "CONTENT", "FORMAT", "KEYS", "ROWS", "commit_deletes"]
 
 # Places of fields of a data file in a manifest.
-CONTENT, FORMAT, BOUNDS, KEYS = 0, 2, 10, 14
+CONTENT, FORMAT, ROWS, BOUNDS, KEYS = 0, 2, 4, 10, 14
 
 
 class _DeleteManifestWriter(ManifestWriterV2):

@@ -19,7 +19,7 @@ from pyiceberg.types import LongType
 from controller_client.errors import SourceError
 from minion_tasks.sources.base import Columns
 from minion_tasks.sources.iceberg import IcebergSource
-from tests.unit.minion_tasks.sources.equality_deletes import BOUNDS, FORMAT, KEYS, commit_deletes
+from tests.unit.minion_tasks.sources.equality_deletes import BOUNDS, FORMAT, KEYS, ROWS, commit_deletes
 from tests.unit.minion_tasks.sources.lakehouse import Follower
 
 SCHEMA = pa.schema(
@@ -168,6 +168,7 @@ def test_a_key_may_be_a_column_that_the_table_does_not_read(tmp_path: Path) -> N
         (["place"], {}, "equality deletes of the column place, struct"),
         (["place.x"], {}, "equality deletes of a nested column or of none"),
         (["k"], {KEYS: []}, "equality deletes of a nested column or of none"),
+        (["k"], {ROWS: 20_000_001}, "equality deletes of more than 20,000,000 keys for one data file"),
     ],
 )
 def test_what_cannot_be_applied_is_refused_by_name(
