@@ -53,6 +53,9 @@ export PYTHONHASHSEED=${PYTHONHASHSEED:-0}
 # Several processes, as the tests wait much of the time. Not for interactive runs.
 processes=(--numprocesses "$(processes_of_tests)" --dist loadscope)
 for argument in "$@"; do
-    case $argument in -n* | --numprocesses* | --dist* | --pdb | -s | --capture*) processes=() ;; esac
+    case $argument in
+    -n* | --numprocesses*) processes=(--dist loadscope) ;; # tests of a module use what earlier ones made
+    --dist* | --pdb | -s | --capture*) processes=() ;;
+    esac
 done
 exec "${VENV:-.venv}/bin/python" -m pytest "${processes[@]}" "$@"
