@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io.pyarrow import pyarrow_to_schema, schema_to_pyarrow
-from pyiceberg.manifest import FileFormat
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
@@ -23,7 +22,7 @@ from controller_client.errors import SourceError
 from controller_client.filestore import FileInfo
 from minion_tasks.sources.base import Columns, PinKind, SourceVersion, VersionPin
 from minion_tasks.sources.iceberg_catalog import load_table, open_catalog
-from minion_tasks.sources.iceberg_deletes import DataFileUnit, UnitReader, plan_units
+from minion_tasks.sources.iceberg_deletes import FORMATS, DataFileUnit, UnitReader, plan_units
 from minion_tasks.sources.iceberg_properties import IcebergTable, secret_values
 from minion_tasks.sources.units import (
     KeptListings,
@@ -55,10 +54,10 @@ class IcebergSource(LakehouseSource[DataFileUnit]):
         self._named = IcebergTable.parse(uri)
         self._properties = properties
         self._pin = pin
-        self._opened: Table | None = None
+        self._opened: UnitReader | None = None
 
     def _units(self, columns: Columns, version: SourceVersion | None) -> Units[DataFileUnit] | None:
-        self._opened = load_table(self._catalog, self._named.name, self._properties)
+        self._opened = self._load()
         snapshot = self._snapshot() if version is None else self._snapshot_of(version)
         return None if snapshot is None else self._units_of(snapshot, self._selected(snapshot, columns))
 
@@ -85,16 +84,19 @@ class IcebergSource(LakehouseSource[DataFileUnit]):
     def _catalog(self) -> Catalog:
         return open_catalog(self._named.catalog, self._properties)
 
-    @cached_property
+    def _load(self) -> UnitReader:
+        return UnitReader(load_table(self._catalog, self._named.name, self._properties))
+
+    @property
     def _reader(self) -> UnitReader:
-        return UnitReader(self._table)
+        """Reads the table as it was listed, or as it is when the first unit is read."""
+        if self._opened is None:
+            self._opened = self._load()
+        return self._opened
 
     @property
     def _table(self) -> Table:
-        """The table as it was listed, or as it is when the first unit is read."""
-        if self._opened is None:
-            self._opened = load_table(self._catalog, self._named.name, self._properties)
-        return self._opened
+        return self._reader.table
 
     def _snapshot_of(self, version: SourceVersion) -> Snapshot:
         snapshot = self._table.snapshot_by_id(int(version.id))
@@ -150,9 +152,9 @@ class IcebergSource(LakehouseSource[DataFileUnit]):
     def _plan(self, snapshot: Snapshot, projection: str) -> Units[DataFileUnit]:
         files: dict[str, FileInfo] = {}
         plans, rows = {}, 0
-        for unit in plan_units(self._table, snapshot, self._schema(snapshot)):
+        for unit in plan_units(self._uri, self._table, snapshot, self._schema(snapshot)):
             data = unit.task.file
-            if data.file_format not in (FileFormat.PARQUET, FileFormat.ORC):
+            if data.file_format not in FORMATS:
                 raise SourceError(
                     f"the Iceberg table {self._uri} has a data file in the format {data.file_format.value}",
                     expected="Parquet or ORC",

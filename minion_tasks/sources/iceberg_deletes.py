@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,10 @@ from pyiceberg.types import (
 from controller_client.common.text import visible
 from controller_client.errors import SourceError
 
-__all__ = ["DataFileUnit", "UnitReader", "plan_units"]
+__all__ = ["FORMATS", "DataFileUnit", "UnitReader", "plan_units"]
+
+FORMATS = (FileFormat.PARQUET, FileFormat.ORC)
+"""Of the data files and delete files that can be read."""
 
 _ORDERED = (IntegerType, LongType, DateType, DecimalType, StringType, TimestampType, TimestamptzType)
 """Types whose bounds every writer orders as Python orders their values."""
@@ -83,10 +86,11 @@ class DataFileUnit:
         return sorted(file.file_path for file in (*self.task.delete_files, *by_equality))
 
 
-def plan_units(table: Table, snapshot: Snapshot, schema: Schema) -> Iterator[DataFileUnit]:
+def plan_units(uri: str, table: Table, snapshot: Snapshot, schema: Schema) -> Iterator[DataFileUnit]:
     """Yield the units of a snapshot.
 
     Args:
+        uri: Names the table in errors.
         table: The table.
         snapshot: One of its snapshots.
         schema: The schema by which it is read.
@@ -94,7 +98,7 @@ def plan_units(table: Table, snapshot: Snapshot, schema: Schema) -> Iterator[Dat
     Raises:
         SourceError: An equality delete is of a kind that cannot be applied.
     """
-    deletes = _EqualityDeletes(table, schema)
+    deletes = _EqualityDeletes(uri, table, schema)
     sequence_numbers: dict[str, int] = {}
 
     def is_planned_by_pyiceberg(entry: ManifestEntry) -> bool:
@@ -112,8 +116,8 @@ def plan_units(table: Table, snapshot: Snapshot, schema: Schema) -> Iterator[Dat
 class _EqualityDeletes:
     """The equality deletes of a snapshot, by partition."""
 
-    def __init__(self, table: Table, schema: Schema) -> None:
-        self._name = ".".join(table.name())
+    def __init__(self, uri: str, table: Table, schema: Schema) -> None:
+        self._uri = uri
         self._specs = table.metadata.specs()
         # Ids of dropped columns are in earlier schemas.
         schemas = (*table.metadata.schemas, schema)
@@ -123,7 +127,7 @@ class _EqualityDeletes:
 
     def add(self, file: DataFile, sequence_number: int) -> None:
         """Add a delete file."""
-        if file.file_format not in (FileFormat.PARQUET, FileFormat.ORC):
+        if file.file_format not in FORMATS:
             raise self._refused(file, f"in the format {file.file_format.value}", "in Parquet or ORC")
         keys = tuple(self._key(file, field_id) for field_id in sorted(set(file.equality_ids or [-1])))
         # A delete file without a partition applies to all of them.
@@ -160,7 +164,7 @@ class _EqualityDeletes:
 
     def _refused(self, file: DataFile, what: str, expected: str) -> SourceError:
         return SourceError(
-            f"the Iceberg table {visible(self._name)} has equality deletes {what}, which cannot be applied",
+            f"the Iceberg table {self._uri} has equality deletes {what}, which cannot be applied",
             where=visible(file.file_path),
             expected=f"position deletes, deletion vectors, or equality deletes {expected}",
             remedy="compact the table (in Spark: CALL catalog.system.rewrite_data_files)",
@@ -200,11 +204,14 @@ def _bounds(file: DataFile, field: NestedField) -> tuple[Any, Any] | None:
 
 
 class UnitReader:
-    """Reads units, and keeps the delete files that it has read for those that follow; for one thread."""
+    """Reads units, and keeps the delete files that it has read for those that follow; for one thread.
+
+    Attributes:
+        table: The table as it was loaded.
+    """
 
     def __init__(self, table: Table) -> None:
-        self._metadata = table.metadata
-        self._io = table.io
+        self.table = table
         self._kept: dict[str, pa.Table] = {}
 
     def batches(self, unit: DataFileUnit, selected: Schema) -> Iterator[pa.RecordBatch]:
@@ -241,9 +248,9 @@ class UnitReader:
 
     def _scan(self, task: FileScanTask, schema: Schema) -> Iterator[pa.RecordBatch]:
         """Yield a file's rows without those deleted by position, with the names and types of a schema."""
-        scan = ArrowScan(self._metadata, self._io, schema, AlwaysTrue())
+        scan = ArrowScan(self.table.metadata, self.table.io, schema, AlwaysTrue())
         # Its public method keeps all rows of the file in memory.
-        deletes = _read_all_delete_files(self._io, [task])
+        deletes = _read_all_delete_files(self.table.io, [task])
         arrow_schema = schema_to_pyarrow(schema, include_field_ids=False)
         for batch in scan._record_batches_from_scan_tasks_and_deletes([task], deletes):  # noqa: SLF001
             yield batch.cast(arrow_schema)
@@ -257,27 +264,32 @@ class _Rows:
     """
 
     def __init__(self, columns: Sequence[pa.ChunkedArray]) -> None:
-        self._sets: list[pa.Array] = []
-        self._number(columns, lambda values: self._sets.append(values.unique()))
+        first, *others = map(_storage, columns)
+        self._first = first.unique()
+        self._others: list[tuple[pa.Array, pa.Array]] = []
+        numbers = _places(first, self._first)
+        for values in others:
+            distinct = values.unique()
+            pairs = _pairs(numbers, values, distinct)
+            distinct_pairs = pairs.unique()
+            self._others.append((distinct, distinct_pairs))
+            numbers = _places(pairs, distinct_pairs)
 
     def find(self, columns: Sequence[pa.Array]) -> pa.Array:
         """Return the number of each row; null for one that is not among them."""
-        return self._number(columns, lambda _: None)
-
-    def _number(self, columns: Sequence[pa.Array], learn: Callable[[pa.Array], None]) -> pa.Array:
-        sets = iter(self._sets)  # a list's iterator also sees what is appended while it goes
-        numbers = None
-        for column in columns:
-            values = _storage(column)
-            learn(values)
-            distinct = next(sets)
-            places = pc.index_in(values, value_set=distinct).cast(pa.int64())
-            if numbers is not None:
-                pairs = pc.add(pc.multiply(numbers, len(distinct)), places)
-                learn(pairs)
-                places = pc.index_in(pairs, value_set=next(sets)).cast(pa.int64())
-            numbers = places
+        first, *others = map(_storage, columns)
+        numbers = _places(first, self._first)
+        for values, (distinct, distinct_pairs) in zip(others, self._others, strict=True):
+            numbers = _places(_pairs(numbers, values, distinct), distinct_pairs)
         return numbers
+
+
+def _pairs(numbers: pa.Array, values: pa.Array, distinct: pa.Array) -> pa.Array:
+    return pc.add(pc.multiply(numbers, len(distinct)), _places(values, distinct))
+
+
+def _places(values: pa.Array, distinct: pa.Array) -> pa.Array:
+    return pc.index_in(values, value_set=distinct).cast(pa.int64())
 
 
 def _storage(column: pa.Array) -> pa.Array:

@@ -148,6 +148,26 @@ def test_partition_columns_that_files_lack_have_the_values_of_the_metadata(
     assert sorted(set(expected.column("city").to_pylist())) == ["New York", "a/b=ü %41"]
 
 
+def test_what_is_listed_again_is_read_by_the_present_metadata(
+    lakehouse: Lakehouse, follower: Follower
+) -> None:
+    source = lakehouse.source()
+    lakehouse.append([1], "Oslo")
+    with lakehouse.table.update_schema() as change:
+        change.update_column("k", LongType())
+    follower.follow(source)
+    with lakehouse.table.update_spec() as change:
+        change.add_identity("city")
+    lakehouse.append([2], "Bergen")
+    for task in lakehouse.table.scan().plan_files():
+        if task.file.spec_id == lakehouse.table.spec().spec_id:
+            _without(Path(task.file.file_path.removeprefix("file://")), "city")
+    follower.follow(source)
+    expected = lakehouse.table.scan().to_arrow()
+    assert sorted(expected.column("city").to_pylist()) == ["Bergen", "Oslo"]
+    assert rows_of(follower.table(expected)) == rows_of(expected)
+
+
 def _without(path: Path, column: str) -> None:
     """Write a data file as Hive does, without a partition column; its size stays that in the manifest."""
     size_bytes = path.stat().st_size

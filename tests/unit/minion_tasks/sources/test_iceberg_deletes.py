@@ -177,7 +177,8 @@ def test_what_cannot_be_applied_is_refused_by_name(
     orders.append((1, "Oslo"))
     orders.delete([(1, "Oslo")], columns, fields)
     with pytest.raises(
-        SourceError, match=f"the Iceberg table sales.orders has {what}.*which cannot be applied"
+        SourceError,
+        match=f"the Iceberg table iceberg://prod/sales.orders has {what}.*which cannot be applied",
     ):
         orders.follow()
 
