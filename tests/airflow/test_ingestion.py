@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -107,15 +106,12 @@ def test_a_run_waiting_in_the_triggerer_is_found_again_after_clearing_the_task(
 
 
 @pytest.fixture
-def tables_by_task(ingestion_table: IngestionTable) -> Iterator[dict[str, IngestionTable]]:
-    """A table for each task of ``ingest_stopped``."""
-    tables = {
+def tables_by_task(ingestion_table: IngestionTable) -> dict[str, IngestionTable]:
+    """A table for each task of ``ingest_stopped``, dropped with the one whose name theirs begin with."""
+    return {
         task_id: replace(ingestion_table, name=f"{ingestion_table.name}_{task_id}")
         for task_id in ("waits", "works", "begins")
     }
-    yield tables
-    for table in tables.values():
-        table.client.tables.delete(table.with_type)
 
 
 def test_a_run_stopped_by_a_user_is_cancelled_and_can_be_resumed(

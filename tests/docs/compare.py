@@ -13,7 +13,7 @@ ANY_LINES = "..."
 _VOLATILE = (
     (re.compile(r"\d{8}T\d{9}-[0-9a-f]{6}"), "SESSION"),
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UUID"),
-    # The id of a plan; one of decimal digits alone is as a number.
+    # The id of a plan, as a number: it may have decimal digits alone, and a number may have 16.
     (re.compile(r"\b[0-9a-f]{16}\b"), "#"),
     (re.compile(r"\d{8}T\d{4}(\d{2})?Z"), "TIME"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?"), "TIME"),

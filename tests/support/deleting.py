@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from controller_client.client import ControllerClient
-from controller_client.common.names import TableName
+from controller_client.common.names import TableName, TableType
 from controller_client.errors import NotFoundError
 from tests.support.wait import WaitError, wait_for
 
@@ -24,8 +24,10 @@ def drop(client: ControllerClient, name: str) -> None:
 
     def all_deleted() -> bool:
         for table in client.tables.list_typed():
-            if table.startswith(name):
+            if table.startswith(name) and table.type is TableType.REALTIME:
                 delete_realtime(client, table)
+            elif table.startswith(name):
+                client.tables.delete(table)
         for schema in client.schemas.list():
             if schema.startswith(name):
                 client.schemas.delete(schema)

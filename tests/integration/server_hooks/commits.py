@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 import pytest
 
@@ -65,17 +65,22 @@ def fill(table: TopicTable, segments: int = 1) -> None:
             table.produce(partition, ROWS)
         table.wait_seen(table.produced)
 
-        wait_committed(table, filled.values())
+        wait_committed(table, filled)
 
 
-def wait_committed(table: TopicTable, segments: Iterable[str]) -> None:
-    """Wait until segments are committed: the controller writes their records first, then the ideal state."""
-    names = set(segments)
+def wait_committed(table: TopicTable, filled: Mapping[int, str]) -> None:
+    """Wait until segments, by partition, are committed and the next ones consume.
+
+    The controller writes a segment's record first, the ideal state after it.
+    """
 
     def committed() -> bool:
-        return names <= urls(table).keys() and names.isdisjoint(table.consuming().values())
+        now = table.consuming()
+        return set(filled.values()) <= urls(table).keys() and all(
+            now.get(partition, name) != name for partition, name in filled.items()
+        )
 
-    wait_for(committed, f"{sorted(names)} to be committed", _TIMEOUT_S)
+    wait_for(committed, f"{sorted(filled.values())} to be committed", _TIMEOUT_S)
 
 
 def commit(table: TopicTable) -> SegmentRecord:

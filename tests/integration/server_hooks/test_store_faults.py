@@ -138,7 +138,7 @@ def test_the_controller_is_killed_between_the_upload_and_the_end_of_a_commit(
     finally:
         hang.lift()
         table.pinot.start("controller")
-    wait_committed(table, [segment])
+    wait_committed(table, {0: segment})
     table.wait_seen(table.produced)
     wait_uploaded(table)
     assert hosted_store.puts(in_commits(table)) == 1
@@ -169,7 +169,7 @@ def test_a_replica_that_lags_downloads_the_segment(
                 lambda: _read_to(peer, table) == {segment: str(first)}, "the first row to be read", _TIMEOUT_S
             )
             table.produce(0, ROWS - 1)
-            wait_committed(table, [segment])
+            wait_committed(table, {0: segment})
             # From now on only the other replica and the store have its rows.
             table.topic.drop_before({0: len(table.produced[0])})
         table.wait_served(replicas=2)

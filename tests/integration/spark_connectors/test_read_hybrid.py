@@ -43,19 +43,16 @@ def test_each_row_once(connector: Connector, make_table: MakeTable, kafka: Kafka
     config = realtime_table(table.name, kafka)
     config["tableIndexConfig"]["nullHandlingEnabled"] = True
     table.client.tables.create(TableConfig.from_json(config))
-    try:
-        wait_for(lambda: table.query("count(*)") == [(20,)], "rows of both parts")
-        # Brokers read rows older than the last day of the offline part from that part.
-        expected = [
-            {"id": n, "part": "offline" if n < 9 else "realtime", "n": None if n % 3 == 0 else 1}
-            for n in range(20)
-        ]
-        for way in ("servers", "segments", "broker"):
-            three = {"columns": "id,part,n", "readFrom": way}
-            rows = connector.read(table.options, **three)
-            assert sorted(rows, key=lambda row: int(row["id"])) == expected, way
-            assert len({row["id"] for row in connector.read(table.options, limit="15", **three)}) == 15, way
-        realtime = connector.read(table.options, tableType="REALTIME")
-        assert [row["part"] for row in realtime] == ["realtime"] * 20
-    finally:
-        table.client.tables.delete(f"{table.name}_REALTIME")
+    wait_for(lambda: table.query("count(*)") == [(20,)], "rows of both parts")
+    # Brokers read rows older than the last day of the offline part from that part.
+    expected = [
+        {"id": n, "part": "offline" if n < 9 else "realtime", "n": None if n % 3 == 0 else 1}
+        for n in range(20)
+    ]
+    for way in ("servers", "segments", "broker"):
+        three = {"columns": "id,part,n", "readFrom": way}
+        rows = connector.read(table.options, **three)
+        assert sorted(rows, key=lambda row: int(row["id"])) == expected, way
+        assert len({row["id"] for row in connector.read(table.options, limit="15", **three)}) == 15, way
+    realtime = connector.read(table.options, tableType="REALTIME")
+    assert [row["part"] for row in realtime] == ["realtime"] * 20

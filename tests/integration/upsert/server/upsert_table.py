@@ -11,7 +11,7 @@ from contextlib import suppress
 from confluent_kafka import Message, Producer
 
 from controller_client.common.names import SegmentName
-from controller_client.errors import QueryError
+from controller_client.errors import PartialResultError, PinotPluginError, QueryError
 from controller_client.upsert.columns import visible_at
 from controller_client.upsert.creating import create_upsert_table
 from controller_client.upsert.low_water_mark import read_mark
@@ -160,18 +160,23 @@ class UpsertTable(RealtimeTable):
     def check(self, version: int) -> None:
         """As :meth:`wait_checked`, but each answer is right, and there are enough for each replica.
 
-        While a segment changes its state there may be none: an answer is whole or an error.
+        There may be none while a broker knows a new segment that no server has yet: an answer is whole or an
+        error. Any other error fails.
         """
 
-        def answer() -> tuple[int, set[tuple[int, int]]]:
-            mark = self.mark()
-            return mark, set(self.visible(mark))
+        def is_right() -> bool:
+            try:
+                mark = self.mark()
+                seen, expected = set(self.visible(mark)), self.model.visible[mark]
+            except PartialResultError:
+                return False
+            except PinotPluginError as error:
+                raise AssertionError(f"no answer of {self.name}") from error
+            assert seen == expected, f"version {mark}: more {seen - expected}, less {expected - seen}"
+            return True
 
         self.wait_mark(version)
-        for _ in range(6):
-            mark, seen = wait_for(answer, f"an answer of {self.name}", TIMEOUT_S)
-            expected = self.model.visible[mark]
-            assert seen == expected, f"version {mark}: more {seen - expected}, less {expected - seen}"
+        wait_for(is_right, f"six answers of {self.name}", TIMEOUT_S, interval_s=0, times=6)
 
     def _matches(self) -> bool:
         mark = self.mark()
