@@ -8,7 +8,7 @@ from controller_client.clock import Clock
 from controller_client.common.names import TableName
 from controller_client.errors import PinotPluginError
 from controller_client.monitoring import Monitoring, catalogue, forget_tables, label_sets, replace_values
-from minion_tasks.file_ingestion.checks.judgement import ChecksFailedError
+from controller_client.publishing.checks.judgement import ChecksFailedError
 from minion_tasks.file_ingestion.run.types import HeldError, RunOutcome, RunReport
 from minion_tasks.file_ingestion.session.model import Session, SessionState
 

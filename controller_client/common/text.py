@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 
-__all__ = ["WordEnum", "bytes_text", "counted_text", "did_you_mean", "has_utf_8", "utc_text", "visible"]
+__all__ = [
+    "WordEnum",
+    "bytes_text",
+    "counted_text",
+    "did_you_mean",
+    "has_utf_8",
+    "indented_lines",
+    "utc_text",
+    "visible",
+]
+
+_LINES_SHOWN = 10
 
 
 # Control characters, line and paragraph separators, marks that change the direction of writing, the
@@ -46,6 +57,12 @@ def has_utf_8(text: str) -> bool:
 def counted_text(count: int, noun: str) -> str:
     """Return a counted noun: ``1 file``, ``2 files``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def indented_lines(lines: Sequence[str]) -> str:
+    """Join the first ten lines; those after the first, and how many there are more, are indented by two."""
+    more = f"\n  ... and {len(lines) - _LINES_SHOWN} more" if len(lines) > _LINES_SHOWN else ""
+    return "\n  ".join(lines[:_LINES_SHOWN]) + more
 
 
 def bytes_text(size: int) -> str:

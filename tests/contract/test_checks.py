@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from controller_client.publishing.checks.judgement import RowCounts, failed_checks
+from controller_client.publishing.checks.rules import Checks
 from controller_client.segment_tar import DescribedSegment, describe_tar
-from minion_tasks.file_ingestion.checks.judgement import RowCounts, failed_checks
-from minion_tasks.file_ingestion.checks.rules import Checks
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from tests.contract.segment_child import SegmentChild
 from tests.contract.tables import (
@@ -137,7 +137,7 @@ def _reasons(child: SegmentChild, before: Rows, rows: Rows) -> list[str]:
     schema = pa.schema([arrow_schema(_SCHEMA).field(name) for name in names])
     parts = [rows[:300], rows[300:]] if rows else []
     staged = [_described(child, _SCHEMA, pa.Table.from_pylist(part, schema=schema)) for part in parts if part]
-    counts = RowCounts(before=len(before), new=len(rows), replaced=len(before))
+    counts = RowCounts(len(rows), ["before"], ["before"], lambda: {"before": len(before)})
     return failed_checks(checks, counts, [staged], _Before(before))
 
 

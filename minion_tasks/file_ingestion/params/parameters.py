@@ -20,10 +20,10 @@ from controller_client.common.parsing import (
     text,
     whole_number,
 )
+from controller_client.publishing.checks.rules import RANGE, column_names, percentage
 from controller_client.publishing.pushing import PushMode
 from jvm_bridge.input_rules import FileFormat, MissingLimit, text_encoding, time_zone
 from jvm_bridge.minion import DEFAULT_TAG
-from minion_tasks.file_ingestion.checks.rules import RANGE, column_names, percentage
 from minion_tasks.file_ingestion.params.stores import LAKEHOUSES
 from minion_tasks.file_ingestion.session import naming
 from minion_tasks.sources.base import VersionPin

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 from controller_client.common.references import has_reference
 from controller_client.errors import ConfigError
+from controller_client.publishing.checks.rules import RANGE, Checks, value_ranges
 from controller_client.publishing.targets import FILE_INGESTION
 from jvm_bridge.input_rules import FileFormat, InputRules, csv_header
-from minion_tasks.file_ingestion.checks.rules import RANGE, Checks, ValueRange
 from minion_tasks.file_ingestion.params.parameters import PARAMETERS, PREFIXES, RECORD_READER
 from minion_tasks.file_ingestion.params.patterns import PathMatcher, listed_forms
 from minion_tasks.file_ingestion.params.stores import (
@@ -188,7 +188,7 @@ class FileIngestionParams:
                 values["checks.minRows"],
                 values["checks.maxRowsChange"],
                 values["checks.mayBecomeEmpty"] or frozenset(),
-                _ranges(configs),
+                value_ranges(_with_prefix(configs, RANGE)),
             ),
             input_fs=input_fs,
             output_fs=output_fs,
@@ -334,16 +334,6 @@ def _unknown(key: str) -> ConfigError:
 
 def _with_prefix(configs: Mapping[str, str], prefix: str) -> Mapping[str, str]:
     return {key[len(prefix) :]: value for key, value in configs.items() if key.startswith(prefix)}
-
-
-def _ranges(configs: Mapping[str, str]) -> Mapping[str, ValueRange]:
-    ranges = {}
-    for column, value in _with_prefix(configs, RANGE).items():
-        try:
-            ranges[column] = ValueRange.parse(value)
-        except ValueError as error:
-            raise ConfigError(f"{RANGE}{column} is {value!r}: {error}", expected=PREFIXES[RANGE]) from error
-    return ranges
 
 
 def _pattern(key: str, values: Mapping[str, Any]) -> PathMatcher | None:

@@ -1,6 +1,6 @@
 """A table's trigger: the run, its steps, its report, rejected sessions, earlier versions, and the cleanup."""
 
-from minion_tasks.file_ingestion.checks.judgement import ChecksFailedError
+from controller_client.publishing.checks.judgement import ChecksFailedError
 from minion_tasks.file_ingestion.run.rejected import discard_rejected, publish_rejected
 from minion_tasks.file_ingestion.run.rollback import follow, roll_back, table_versions
 from minion_tasks.file_ingestion.run.trigger import run_scheduled, run_task

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from controller_client.common.text import indented_lines
 from minion_tasks.file_ingestion.engine.minion import Engine
 from minion_tasks.file_ingestion.run.types import FilesFailedError
 from minion_tasks.file_ingestion.session.model import FileStatus, Session
 from minion_tasks.file_ingestion.session.store import SessionStore
 
-__all__ = ["failures_of", "files_failed", "others_published", "summary"]
-
-_REASONS_SHOWN = 10
+__all__ = ["failures_of", "files_failed", "others_published"]
 
 
 def failures_of(session: Session, sessions: SessionStore, engine: Engine) -> list[str]:
@@ -50,7 +49,7 @@ def files_failed(session: Session, failures: Sequence[str], max_retries: int) ->
         remedy = "fix the cause on each line, then run the task again; it starts over"
     return FilesFailedError(
         f"{len(failures)} of {session.files} files could not be ingested; {session.table} is unchanged:\n"
-        f"  {summary(failures)}",
+        f"  {indented_lines(failures)}",
         remedy=remedy,
     )
 
@@ -59,12 +58,6 @@ def others_published(session: Session, failures: Sequence[str]) -> FilesFailedEr
     """Return the error of a session, without consistent push, that has published its other files."""
     return FilesFailedError(
         f"{len(failures)} of {session.files} files could not be ingested; the others are in"
-        f" {session.table}:\n  {summary(failures)}",
+        f" {session.table}:\n  {indented_lines(failures)}",
         remedy="fix the cause on each line; the next trigger reads these files again",
     )
-
-
-def summary(reasons: Sequence[str]) -> str:
-    """Join the first reasons, one per line."""
-    more = f"\n  ... and {len(reasons) - _REASONS_SHOWN} more" if len(reasons) > _REASONS_SHOWN else ""
-    return "\n  ".join(reasons[:_REASONS_SHOWN]) + more

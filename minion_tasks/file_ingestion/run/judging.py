@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from controller_client.common.text import indented_lines
+from controller_client.publishing.checks.judgement import ChecksFailedError, RowCounts, failed_checks
+from controller_client.publishing.checks.live import LiveValues
+from controller_client.publishing.checks.staged import describe_staged
 from controller_client.publishing.lineage_size import check_lineage_size
 from controller_client.publishing.targets import check_quota
-from minion_tasks.file_ingestion.checks.judgement import ChecksFailedError, RowCounts, failed_checks
-from minion_tasks.file_ingestion.checks.live import LiveValues
-from minion_tasks.file_ingestion.checks.staged import describe_staged
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.ingested import TableContents
-from minion_tasks.file_ingestion.run.failures import summary
 from minion_tasks.file_ingestion.run.publish import Publication
 from minion_tasks.file_ingestion.run.types import RunTools
 from minion_tasks.file_ingestion.session.model import Session
@@ -61,11 +61,8 @@ def judge(
     Raises:
         SourceError: The store of the staged segments does not answer.
     """
-    rows = RowCounts(
-        before=sum(contents.rows.values()),
-        new=sum(segment.rows for segment in publication.segments),
-        replaced=sum(contents.rows.get(name, 0) for name in replaced),
-    )
+    new = sum(segment.rows for segment in publication.segments)
+    rows = RowCounts(new, contents.rows, replaced, lambda: contents.rows)
     staging = params.stores.staging(session.staging_uri)
     staged = describe_staged(staging, publication.segments)
     return failed_checks(params.checks, rows, staged, LiveValues(tools.client, session.table))
@@ -76,7 +73,7 @@ def rejection(session: Session, reasons: Sequence[str]) -> ChecksFailedError:
     table = shlex.quote(session.table)
     return ChecksFailedError(
         f"session {session.session_id} does not pass the checks; {session.table} is unchanged:\n"
-        f"  {summary(reasons)}",
+        f"  {indented_lines(reasons)}",
         remedy="fix the source, or the checks, and run the task again; or use what is staged, with"
         f" 'pinotctl task publish {table} --accept', or delete it, with 'pinotctl task discard {table}'",
     )

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from controller_client.common.names import TableName
+from controller_client.common.text import indented_lines
 from controller_client.errors import ConflictError, PinotPluginError
 from controller_client.filestore import FileInfo
 from controller_client.zookeeper import TableLock
@@ -17,7 +18,7 @@ from minion_tasks.file_ingestion.plan.planner import share_out
 from minion_tasks.file_ingestion.plan.reconcile import reconcile_group
 from minion_tasks.file_ingestion.plan.write import SavedSession, write_groups
 from minion_tasks.file_ingestion.run.cleaning import Cleaning
-from minion_tasks.file_ingestion.run.failures import failures_of, files_failed, others_published, summary
+from minion_tasks.file_ingestion.run.failures import failures_of, files_failed, others_published
 from minion_tasks.file_ingestion.run.judging import check_room_to_publish, judge, rejection
 from minion_tasks.file_ingestion.run.publish import Publication, publish, report_of
 from minion_tasks.file_ingestion.run.resuming import abandon_reason, check_not_held
@@ -236,7 +237,7 @@ class LockedRun:
                     remedy="run the task again",
                 )
             publication = Publication.of(self._sessions, saved.session)
-            session = self._to_switch(saved, publication, view, summary(failures) if failures else None)
+            session = self._to_switch(saved, publication, view, indented_lines(failures) or None)
         self._staging_s = self._tools.clock.monotonic() - started
         report = self._finish(session, publication, RunOutcome.SWITCHED, view)
         if failures:
@@ -262,7 +263,7 @@ class LockedRun:
         reasons = judge(self._tools, self._params, session, publication, replaced, view.contents)
         if reasons:
             rejected = move(session, SessionState.REJECTED, self._tools.now_ms)
-            session = saved.save(replace(rejected, from_pages=pages, message=summary(reasons)))
+            session = saved.save(replace(rejected, from_pages=pages, message=indented_lines(reasons)))
             raise rejection(session, reasons)
         return self._enter_switch(saved, replaced, pages, message)
 

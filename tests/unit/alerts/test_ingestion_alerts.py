@@ -9,9 +9,9 @@ from controller_client.common.names import TableName
 from controller_client.errors import PinotPluginError, SourceError
 from controller_client.helix.unfinished_subtasks import Unfinished
 from controller_client.monitoring import Monitoring, catalogue
+from controller_client.publishing.checks.judgement import ChecksFailedError
 from jvm_bridge.minion.adapters import RunningTasks
 from jvm_bridge.minion.subtask_metrics import SubtaskMetrics
-from minion_tasks.file_ingestion.checks.judgement import ChecksFailedError
 from minion_tasks.file_ingestion.engine.executor import FileMetrics
 from minion_tasks.file_ingestion.engine.staging_builder import BuildResult
 from minion_tasks.file_ingestion.run.types import HeldError, RunReport

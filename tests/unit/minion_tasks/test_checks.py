@@ -11,14 +11,22 @@ from hypothesis import strategies as st
 
 from controller_client.errors import ConfigError
 from controller_client.models import Schema
+from controller_client.publishing.checks.judgement import RowCounts, failed_checks
+from controller_client.publishing.checks.rules import Checks, ValueRange
 from controller_client.segment_tar import ColumnValues, DescribedSegment
-from minion_tasks.file_ingestion.checks.judgement import RowCounts, failed_checks
-from minion_tasks.file_ingestion.checks.rules import Checks, ValueRange
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 
 FILLED = ColumnValues("1", "9", "0")
 EMPTY = ColumnValues("0", "0", "0")
-ROWS = RowCounts(before=1_000, new=1_000, replaced=0)
+
+
+def row_counts(before: int, new: int, replaced: int) -> RowCounts:
+    """Of a table of two segments, of which one is replaced; of none if it has no rows."""
+    by_segment = {"kept": before - replaced, "replaced": replaced} if before else {}
+    return RowCounts(new, by_segment, ["replaced"], lambda: by_segment)
+
+
+ROWS = row_counts(before=1_000, new=1_000, replaced=0)
 
 finite = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**9), max_value=10**9, places=3)
 
@@ -119,17 +127,17 @@ def test_checks_of_columns_that_do_not_fit(configs: dict[str, str], words: str) 
 @pytest.mark.parametrize(
     ("configs", "rows", "words"),
     [
-        ({"minRows": "1500"}, RowCounts(1_000, 1_000, 600), "the table would have 1,400 rows"),
-        ({"minRows": "1400"}, RowCounts(1_000, 1_000, 600), None),
+        ({"minRows": "1500"}, row_counts(1_000, 1_000, 600), "the table would have 1,400 rows"),
+        ({"minRows": "1400"}, row_counts(1_000, 1_000, 600), None),
         (
             {"maxRowsChange": "20%"},
-            RowCounts(1_000, 500, 1_000),
+            row_counts(1_000, 500, 1_000),
             "500 rows instead of 1,000, which is -50.0%",
         ),
-        ({"maxRowsChange": "20%"}, RowCounts(1_000, 1_201, 1_000), "which is +20.1%"),
-        ({"maxRowsChange": "20%"}, RowCounts(1_000, 1_200, 1_000), None),
-        ({"maxRowsChange": "20%"}, RowCounts(1_000, 800, 1_000), None),
-        ({"maxRowsChange": "0%"}, RowCounts(0, 800, 0), None),
+        ({"maxRowsChange": "20%"}, row_counts(1_000, 1_201, 1_000), "which is +20.1%"),
+        ({"maxRowsChange": "20%"}, row_counts(1_000, 1_200, 1_000), None),
+        ({"maxRowsChange": "20%"}, row_counts(1_000, 800, 1_000), None),
+        ({"maxRowsChange": "0%"}, row_counts(0, 800, 0), None),
     ],
 )
 def test_numbers_of_rows(configs: dict[str, str], rows: RowCounts, words: str | None) -> None:
@@ -187,14 +195,14 @@ def test_columns_that_may_become_empty() -> None:
     assert reason.startswith("column b ")
     live.asked.clear()
     assert failed_checks(checks_of(mayBecomeEmpty="*"), ROWS, staged, live) == []
-    assert failed_checks(checks_of(), RowCounts(0, 1_000, 0), staged, live) == []
+    assert failed_checks(checks_of(), row_counts(0, 1_000, 0), staged, live) == []
     assert not live.asked
 
 
 @pytest.mark.parametrize(("new", "is_refused"), [(40, True), (39, False)])
 def test_few_new_rows_may_lack_a_value_by_chance(new: int, is_refused: bool) -> None:
     reasons = failed_checks(
-        checks_of(), RowCounts(1_000, new, 0), [[described(a=EMPTY)]], LiveRows({"a": 500})
+        checks_of(), row_counts(1_000, new, 0), [[described(a=EMPTY)]], LiveRows({"a": 500})
     )
     assert bool(reasons) is is_refused
 
@@ -211,7 +219,7 @@ def test_segments_are_read_only_as_far_as_needed() -> None:
     assert read == [0]
     read.clear()
     assert failed_checks(checks_of(mayBecomeEmpty="*"), ROWS, staged(), LiveRows()) == []
-    assert failed_checks(checks_of(), RowCounts(0, 1_000, 0), staged(), LiveRows()) == []
+    assert failed_checks(checks_of(), row_counts(0, 1_000, 0), staged(), LiveRows()) == []
     assert read == []
     (_,) = failed_checks(checks_of(), ROWS, staged(), LiveRows({"a": 1_000}))
     assert len(read) == 100

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from controller_client.errors import ConflictError, NotFoundError
-from minion_tasks.file_ingestion.checks.judgement import ChecksFailedError
+from controller_client.publishing.checks.judgement import ChecksFailedError
 from minion_tasks.file_ingestion.run.rejected import RejectedRun
 from minion_tasks.file_ingestion.run.types import RunOutcome, RunReport
 from minion_tasks.file_ingestion.session.model import Session, SessionState

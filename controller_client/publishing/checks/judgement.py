@@ -1,16 +1,16 @@
-"""Judges a staged version by the checks, before it is switched to."""
+"""Judges what is staged by the checks, before it is switched to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
+from functools import cached_property
 from typing import Protocol
 
 from controller_client.common.text import counted_text, visible
 from controller_client.errors import InputError
+from controller_client.publishing.checks.rules import ALL_COLUMNS, RANGE, Checks, ValueRange
 from controller_client.segment_tar import DescribedSegment
-from minion_tasks.file_ingestion.checks.rules import ALL_COLUMNS, RANGE, Checks, ValueRange
 
 __all__ = ["ChecksFailedError", "LiveCounts", "RowCounts", "failed_checks"]
 
@@ -19,7 +19,7 @@ _EXPECTED_VALUES = 20
 
 
 class ChecksFailedError(InputError):
-    """The staged version does not pass the checks of its task; the table is unchanged."""
+    """What is staged does not pass the checks of its task or write; the table is unchanged."""
 
 
 class LiveCounts(Protocol):
@@ -30,30 +30,50 @@ class LiveCounts(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
 class RowCounts:
     """Numbers of rows.
 
-    Attributes:
-        before: Of the table, as queries see it now.
+    Args:
         new: Of the staged segments.
-        replaced: Of the segments that they replace.
+        visible: Names of the segments that queries see now.
+        replaced: Names of those that the staged segments replace.
+        read: Returns the number of rows of each visible segment. It is called once, and only if a check needs
+            it: to read it takes long if a table has many segments.
     """
 
-    before: int
-    new: int
-    replaced: int
+    def __init__(
+        self,
+        new: int,
+        visible: Collection[str],
+        replaced: Collection[str],
+        read: Callable[[], Mapping[str, int]],
+    ) -> None:
+        self.new = new
+        self.has_segments = bool(visible)
+        self._replaced = replaced
+        self._read = read
+
+    @cached_property
+    def _by_segment(self) -> Mapping[str, int]:
+        return self._read()
+
+    @property
+    def before(self) -> int:
+        """Number of rows of the table, as queries see it now."""
+        return sum(self._by_segment.values()) if self.has_segments else 0
 
     @property
     def after(self) -> int:
         """Number of rows of the table after the switch."""
-        return self.before - self.replaced + self.new
+        if not self.has_segments:
+            return self.new
+        return self.before - sum(self._by_segment.get(name, 0) for name in self._replaced) + self.new
 
 
 def failed_checks(
     checks: Checks, rows: RowCounts, staged: Iterable[list[DescribedSegment]], live: LiveCounts
 ) -> list[str]:
-    """Return why a staged version must not be switched to, a sentence for each check; empty if it may.
+    """Return why the staged segments must not be switched to, a sentence for each check; empty if they may.
 
     Args:
         checks: The checks.
@@ -149,7 +169,7 @@ class _Emptied:
 
     @property
     def _is_asked(self) -> bool:
-        return ALL_COLUMNS not in self._allowed and bool(self._rows.before)
+        return ALL_COLUMNS not in self._allowed and self._rows.has_segments
 
     def add(self, segments: Iterable[DescribedSegment]) -> None:
         if not self._is_asked:
@@ -166,7 +186,8 @@ class _Emptied:
             return
         # The table is asked only once, and only for columns that none of the first segments fills.
         self._candidates = {}
-        for column in sorted(common - self._allowed):
+        columns = sorted(common - self._allowed)
+        for column in columns if columns and self._rows.before else ():
             share = self._unlikely(column, without_values[0][column] or "")
             if share is not None:
                 self._candidates[column] = share

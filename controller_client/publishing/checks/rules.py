@@ -1,4 +1,4 @@
-"""What the parameters ``checks.*`` require of a staged version. No IO."""
+"""What parameters and options ``checks.*`` require of what is staged. No IO."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from controller_client.errors import ConfigError
 from controller_client.models import Schema
 
-__all__ = ["ALL_COLUMNS", "RANGE", "Checks", "ValueRange", "column_names", "percentage"]
+__all__ = ["ALL_COLUMNS", "RANGE", "Checks", "ValueRange", "column_names", "percentage", "value_ranges"]
 
 RANGE = "checks.range."
 """The prefix of the keys that give a column's range."""
@@ -56,7 +56,7 @@ class ValueRange:
 
 @dataclass(frozen=True)
 class Checks:
-    """The checks of one table's task.
+    """The checks of a table's task, or of a write.
 
     Attributes:
         min_rows: Fewest rows that the table may have after a switch; None: any number.
@@ -89,6 +89,26 @@ class Checks:
                     f"{key}: the column is of type {types[column]}",
                     expected=f"a column of type {', '.join(_NUMBERS)}",
                 )
+
+
+def value_ranges(texts: Mapping[str, str]) -> Mapping[str, ValueRange]:
+    """Parse the ranges of columns.
+
+    Args:
+        texts: Column -> its range.
+
+    Raises:
+        ConfigError: A text is not a range.
+    """
+    ranges = {}
+    for column, text in texts.items():
+        try:
+            ranges[column] = ValueRange.parse(text)
+        except ValueError as error:
+            raise ConfigError(
+                f"{RANGE}{column} is {text!r}: {error}", expected="a range of values, such as 0.. or 0..100"
+            ) from error
+    return ranges
 
 
 def percentage(text: str) -> Decimal:

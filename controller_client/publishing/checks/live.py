@@ -6,11 +6,11 @@ import logging
 from functools import cached_property
 
 from controller_client.broker import BrokerClient
-from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.common.sql_text import quoted
 from controller_client.config import BrokerConfig
 from controller_client.errors import PinotPluginError
+from controller_client.rest.client import RestClient
 
 __all__ = ["LiveValues"]
 
@@ -25,7 +25,7 @@ class LiveValues:
         table: Name with type.
     """
 
-    def __init__(self, client: ControllerClient, table: TableName) -> None:
+    def __init__(self, client: RestClient, table: TableName) -> None:
         self._client = client
         self._table = table
         self._is_silent = False
