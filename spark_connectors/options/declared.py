@@ -100,10 +100,10 @@ def option(
     return field(default=default, metadata={_KEY: made}, repr=not secret, kw_only=True)
 
 
-def prefixed(name: str, doc: str, *, keys: Iterable[str] = ()) -> Any:
-    """Declare all options with the prefix `name` as one map, which may contain secrets and is never shown."""
+def prefixed(name: str, doc: str, *, keys: Iterable[str] = (), secret: bool = True) -> Any:
+    """Declare all options with the prefix `name` as one map; it is not shown if it may contain secrets."""
     made = Declared(name, str, doc, "", is_prefix=True, keys=tuple(keys))
-    return field(default_factory=dict, metadata={_KEY: made}, repr=False, kw_only=True)
+    return field(default_factory=dict, metadata={_KEY: made}, repr=not secret, kw_only=True)
 
 
 def declared(cls: type) -> list[tuple[str, Declared]]:

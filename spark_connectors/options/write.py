@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 
 from controller_client.common.parsing import (
@@ -16,10 +18,12 @@ from controller_client.common.parsing import (
     whole_number,
 )
 from controller_client.errors import ConfigError
+from controller_client.models import Schema
+from controller_client.publishing.checks.rules import RANGE, Checks, column_names, percentage, value_ranges
 from controller_client.publishing.pushing import PushMode
 from jvm_bridge.input_rules import MissingLimit
 from spark_connectors.options.connection import ConnectionOptions
-from spark_connectors.options.declared import option
+from spark_connectors.options.declared import option, prefixed
 
 __all__ = ["OverwriteScope", "WriteOptions"]
 
@@ -137,6 +141,31 @@ class WriteOptions(ConnectionOptions):
         default=None,
         shown_default="all",
     )
+    min_rows: int | None = option(
+        "checks.minRows",
+        count,
+        "A write that would leave the table with fewer rows fails before its commit.",
+        default=None,
+    )
+    max_rows_change: Decimal | None = option(
+        "checks.maxRowsChange",
+        percentage,
+        "The same for a write that would change the number of the table's rows by more, e.g. `20%`.",
+        default=None,
+    )
+    may_become_empty: frozenset[str] = option(
+        "checks.mayBecomeEmpty",
+        column_names,
+        "Names of columns that may lose all of their values, or `*`. A write fails if any other column with"
+        " values in the table has none in the new rows.",
+        default=frozenset(),
+        shown_default="",
+    )
+    range_texts: Mapping[str, str] = prefixed(
+        RANGE,
+        "The range of a column's values, e.g. `0..100` or `0..`; a write with others fails.",
+        secret=False,
+    )
     create_table: bool = option(
         "createTable",
         boolean,
@@ -198,6 +227,7 @@ class WriteOptions(ConnectionOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        value_ranges(self.range_texts)  # reports an invalid range now
         if self.staging_ttl_s < _LEAST_STAGING_TTL_S:
             raise ConfigError(
                 "'stagingTtl' is too short: it would delete staged files of writes in progress",
@@ -213,6 +243,32 @@ class WriteOptions(ConnectionOptions):
             raise ConfigError("the range from 'overwriteFrom' to 'overwriteTo' is empty")
         if (self.overwrite_scope is OverwriteScope.PARTITIONS) != bool(self.overwrite_partitions):
             raise ConfigError("'overwriteScope' partitions and 'overwritePartitions' must be set together")
+
+    def checks(self, schema: Schema) -> Checks:
+        """Return the checks of what is staged.
+
+        Args:
+            schema: The table's schema. Spark ignores case in names of options, and so in those of columns.
+
+        Raises:
+            ConfigError: A check names a column that the table does not have or that is not a number, or two
+                columns.
+        """
+        columns = {spec.name.lower(): spec.name for spec in schema.fields}
+        ranges = {
+            columns.get(name.lower(), name): value_range
+            for name, value_range in value_ranges(self.range_texts).items()
+        }
+        for column in ranges:
+            same = sorted(spec.name for spec in schema.fields if spec.name.lower() == column.lower())
+            if len(same) > 1:
+                raise ConfigError(
+                    f"'{RANGE}{column}' could mean {' or '.join(same)}: Spark ignores case in options",
+                    remedy="check the values in the DataFrame",
+                )
+        checks = Checks(self.min_rows, self.max_rows_change, self.may_become_empty, ranges)
+        checks.check_schema(schema)
+        return checks
 
     @property
     def overwrite_range(self) -> tuple[int, int] | None:

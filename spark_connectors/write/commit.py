@@ -18,6 +18,7 @@ from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.publishing.switch import Switched, switch
 from controller_client.publishing.targets import check_quota
 from controller_client.rest.lineage import LineageEntry, LineageState, TableView
+from spark_connectors.write.checking import check_staged
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.report import WriteOutcome, Written, report_commit
 from spark_connectors.write.scope import segments_to_replace
@@ -39,6 +40,7 @@ def commit(plan: WritePlan, messages: Sequence[StagedByTask | None], clock: Cloc
         clock: The clock.
 
     Raises:
+        ChecksFailedError: What is staged does not pass the checks; the table is unchanged.
         NotAppliedError: The table is unchanged.
         OutcomeUnknownError: It is unknown whether the write was applied; repeat it with the same ``writeId``.
     """
@@ -85,6 +87,7 @@ def _commit(
             return Written.NOTHING, Switched(0)
         segments = segments or _empty_segment(plan, client)
         check_quota(client, plan.table, segments)
+        check_staged(plan, client, store, view, segments, replaced)
         switched = switch(
             client,
             store,

@@ -18,6 +18,7 @@ from controller_client.common.names import TableName, TableType
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.filestore import FileStore, open_store
 from controller_client.models import Schema, TableConfig
+from controller_client.publishing.checks.rules import Checks
 from controller_client.publishing.lineage_size import check_lineage_size
 from controller_client.publishing.named_writes import names_prefix, was_committed, write_digest
 from controller_client.publishing.staged_segment import STAGING_FOLDER
@@ -102,6 +103,7 @@ class WritePlan:
             missing = plan.missing_columns()
             if missing:
                 logger.warning("%s: the DataFrame lacks %s: null in its rows", plan.table, ", ".join(missing))
+            plan.checks()
             plan.staging_store  # noqa: B018 - reports a store that cannot be opened now
             scope = plan.scope()
             if options.write_id is None and not overwrite:
@@ -178,6 +180,11 @@ class WritePlan:
             required=time_column if time_column in self._expected_columns else None,
             free_columns=bool(ingestion.get("transformConfigs") or ingestion.get("filterConfig")),
         )
+
+    def checks(self) -> Checks:
+        """Return the checks of what is staged; columns that the DataFrame may lack may become empty."""
+        checks = self.options.checks(self.schema)
+        return replace(checks, may_become_empty=checks.may_become_empty.union(self.missing_columns()))
 
     def missing_columns(self) -> tuple[str, ...]:
         """Return the columns that are null in all rows of the DataFrame.

@@ -6,10 +6,12 @@ import json
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
@@ -23,6 +25,7 @@ from tests.integration.spark_connectors.conftest import (
     ID_COLUMN,
     IDS_ALONE,
     Connector,
+    ConnectorError,
     MakeTable,
     SparkTable,
     with_ids,
@@ -79,6 +82,38 @@ def test_without_rows_there_is_no_segment_unless_something_is_replaced(
     connector.write(table.options, "append", ID_COLUMN, with_ids([1]))
     connector.write(table.options, "overwrite", ID_COLUMN, [])
     assert table.query("count(*)") == [(0,)]
+
+
+def test_a_write_that_does_not_pass_its_checks_changes_nothing(
+    connector: Connector, make_table: MakeTable
+) -> None:
+    columns = StructType().add("id", "long").add("City", "string")
+    names = [{"name": "id", "dataType": "LONG"}, {"name": "City", "dataType": "STRING"}]
+    table = make_table({"dimensionFieldSpecs": names})
+    rows = [{"id": number, "City": "Oslo"} for number in range(100)]
+    without_city = [{**row, "City": None} for row in rows]
+    connector.write(table.options, "append", columns, rows)
+    before = table.segments()
+
+    def refused(mode: str, rows: list[dict[str, Any]], words: str, **checks: str) -> None:
+        with pytest.raises(
+            ConnectorError, match=f"ChecksFailedError: .*{table.typed} is unchanged"
+        ) as caught:
+            connector.write(table.options, mode, columns, rows, **checks)
+        assert words in str(caught.value)
+        assert table.segments() == before
+        assert table.staged() == []
+
+    outside = [*rows, {"id": -1, "City": "Bonn"}]
+    refused("append", outside, "checks.range.id is 0..100: segment", **{"checks.range.ID": "0..100"})
+    refused(
+        "overwrite", rows[:10], "10 rows instead of 100, which is -90.0%", **{"checks.maxRowsChange": "9%"}
+    )
+    refused("overwrite", [], "the table would have 0 rows", **{"checks.minRows": "1"})
+    refused("overwrite", without_city, "column City has a value in 100.0% of the table's rows")
+    meant = {"checks.mayBecomeEmpty": "City", "checks.minRows": "200", "checks.maxRowsChange": "100%"}
+    connector.write(table.options, "append", columns, without_city, **meant)
+    assert table.query("count(*)") == [(200,)]
 
 
 def test_writes_with_the_same_id_are_applied_once(connector: Connector, make_table: MakeTable) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -8,6 +9,8 @@ from hypothesis import strategies as st
 
 from controller_client.config import BasicAuth, BearerToken, Secret, Tls
 from controller_client.errors import ConfigError
+from controller_client.models import Schema
+from controller_client.publishing.checks.rules import Checks, ValueRange
 from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess
 from spark_connectors.options import OverwriteScope, ReadOptions, WriteOptions, parse_options
 
@@ -145,6 +148,61 @@ def test_scopes() -> None:
     assert write_options().overwrite_range is None
     parts = write_options(overwriteScope="partitions", overwritePartitions="3, 1,3")
     assert parts.overwrite_partitions == (1, 3)
+
+
+SCHEMA = Schema.from_json(
+    {
+        "schemaName": "t",
+        "dimensionFieldSpecs": [
+            {"name": "Size", "dataType": "INT"},
+            {"name": "twin", "dataType": "INT"},
+            {"name": "Twin", "dataType": "INT"},
+            {"name": "city", "dataType": "STRING"},
+        ],
+    }
+)
+
+
+def test_checks() -> None:
+    assert write_options().checks(SCHEMA) == Checks()
+    options = write_options(
+        checks__minrows="10",
+        checks__maxRowsChange="5%",
+        checks__mayBecomeEmpty="city",
+        checks__range__size="0..",
+    )
+    size = ValueRange(Decimal(0), None)
+    assert options.checks(SCHEMA) == Checks(10, Decimal(5), frozenset({"city"}), {"Size": size})
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            {"checks__range__size": "wide"},
+            r"checks\.range\.size is 'wide': expected a range such as 0",
+        ),
+        ({"checks__maxRowsChange": "5"}, r"'checks\.maxRowsChange' is invalid"),
+        ({"checks__rows": "5"}, r"unknown option 'checks\.rows'"),
+    ],
+)
+def test_checks_that_are_none_are_refused_at_once(given: dict[str, str], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        write_options(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"checks__range__sizes": "0.."}, r"checks\.range\.sizes: the schema has no column 'sizes'"),
+        ({"checks__range__city": "0.."}, r"checks\.range\.city: the column is of type STRING"),
+        ({"checks__range__twin": "0.."}, r"'checks\.range\.Twin' could mean Twin or twin"),
+        ({"checks__mayBecomeEmpty": "City"}, r"checks\.mayBecomeEmpty: the schema has no column 'City'"),
+    ],
+)
+def test_checks_that_do_not_fit_the_table(given: dict[str, str], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        write_options(**given).checks(SCHEMA)
 
 
 # All options of the Scala connectors for Spark 2 and 3, from their sources.

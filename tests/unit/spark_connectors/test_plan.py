@@ -42,6 +42,17 @@ def test_names_identify_the_write_and_the_attempt(write_id: str, partition: int,
     assert not name.startswith(replace(plan, write_id=f"{write_id} ").names_prefix)
 
 
+def test_columns_that_the_dataframe_is_allowed_to_lack_may_become_empty() -> None:
+    fields = [*PLAN.schema_document["dimensionFieldSpecs"], {"name": "city", "dataType": "STRING"}]
+    given = {"controller": "http://localhost:9000", "table": "t", "maxMissingColumns": "1"}
+    plan = replace(
+        PLAN,
+        options=parse_options(WriteOptions, {**given, "checks.mayBecomeEmpty": "id"}),
+        schema_document={**PLAN.schema_document, "dimensionFieldSpecs": fields},
+    )
+    assert plan.checks().may_become_empty == {"id", "city"}
+
+
 def test_foreign_names_have_no_nonce() -> None:
     for name in ("a.b_spark_c_0", "a.b_spark_c_spark_x_0123abcd_00000_000", "axb_spark_c_spark_" + "0" * 16):
         assert PLAN.nonce_of(name) is None
