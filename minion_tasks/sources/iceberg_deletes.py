@@ -48,6 +48,7 @@ _ORDERED = (IntegerType, LongType, DateType, DecimalType, StringType, TimestampT
 """Types whose bounds every writer orders as Python orders their values."""
 
 _KEPT_BYTES = 256 << 20
+_JOINED_BYTES = 64 << 20
 _MOST_KEYS = 20_000_000
 """Of a data file: they are in memory while it is read, with some hundred bytes each."""
 
@@ -228,12 +229,13 @@ class UnitReader:
             tables[tuple(key.field_id for key in delete.keys)].append(self._delete_file(delete))
         deleted = {field_ids: _Rows(pa.concat_tables(parts).columns) for field_ids, parts in tables.items()}
         places = {field_id: place for place, field_id in enumerate(fields)}
-        for batch in self._scan(unit.task, Schema(*fields.values())):
-            kept = batch
+        batches = self._scan(unit.task, Schema(*fields.values()))
+        for read in _joined(batches, sum(map(len, deleted.values()))):
+            kept = read
             for field_ids, rows in deleted.items():
                 numbers = rows.find([kept.column(places[field_id]) for field_id in field_ids])
-                kept = kept.take(pc.indices_nonzero(pc.is_null(numbers)))
-            yield kept.select([places[field.field_id] for field in selected.fields])
+                kept = kept.filter(pc.is_null(numbers))
+            yield from kept.select([places[field.field_id] for field in selected.fields]).to_batches()
 
     def _delete_file(self, delete: EqualityDelete) -> pa.Table:
         table = self._kept.get(delete.file.file_path)
@@ -256,6 +258,25 @@ class UnitReader:
             yield batch.cast(arrow_schema)
 
 
+def _joined(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """Yield batches in tables of so many rows, or less if they are large.
+
+    Arrow hashes all keys again for each search, which takes longer than to search a batch for many keys.
+    """
+    joined: list[pa.RecordBatch] = []
+    joined_rows = joined_bytes = 0
+    for batch in batches:
+        joined.append(batch)
+        joined_rows += len(batch)
+        joined_bytes += batch.nbytes
+        if joined_rows >= rows or joined_bytes >= _JOINED_BYTES:
+            yield pa.Table.from_batches(joined)
+            joined.clear()
+            joined_rows = joined_bytes = 0
+    if joined:
+        yield pa.Table.from_batches(joined)
+
+
 class _Rows:
     """The distinct rows of some columns, to be found among others; null equals null.
 
@@ -275,7 +296,11 @@ class _Rows:
             self._others.append((distinct, distinct_pairs))
             numbers = _places(pairs, distinct_pairs)
 
-    def find(self, columns: Sequence[pa.Array]) -> pa.Array:
+    def __len__(self) -> int:
+        """Number of distinct rows."""
+        return len(self._others[-1][1] if self._others else self._first)
+
+    def find(self, columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
         """Return the number of each row; null for one that is not among them."""
         first, *others = map(_storage, columns)
         numbers = _places(first, self._first)

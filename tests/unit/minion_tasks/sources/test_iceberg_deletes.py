@@ -93,6 +93,15 @@ def test_an_upsert_deletes_what_was_committed_before_it(orders: Orders) -> None:
     assert orders.follow() == Counter([(1, "Oslo"), (2, "Voss"), (None, "Bergen")])
 
 
+@pytest.mark.parametrize("keys", [3, 150_000])
+def test_a_file_of_several_batches(orders: Orders, keys: int) -> None:
+    rows: list[Row] = [(number, "Oslo") for number in range(300_000)]
+    orders.append(*rows)
+    deleted = rows[:: 300_000 // keys]
+    orders.delete(deleted, ["k"])
+    assert orders.follow("k", "city") == Counter(rows) - Counter(deleted)
+
+
 def test_a_unit_is_read_again_only_if_its_bounds_may_have_the_keys(orders: Orders) -> None:
     orders.append((1, "Oslo"), (9, "Oslo"))
     orders.append((11, "Oslo"), (19, "Oslo"))
