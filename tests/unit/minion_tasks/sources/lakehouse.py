@@ -50,6 +50,10 @@ class Follower:
         assert not list(self._work_dir.iterdir())
         return listing
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows that it has."""
+        return [row for kept in self._kept.values() for row in kept.to_pylist()]
+
     def table(self, like: pa.Table) -> pa.Table:
         """Return the rows that it has, with the columns of another table.
 
