@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from controller_client.common.text import visible
 from controller_client.errors import DataError
+from jvm_bridge.builder.csv_plan import plan_csv
 from jvm_bridge.builder.model import HEADER_PROPERTY, SourceFile, UnreadableFileError
-from jvm_bridge.builder.planning import plan_csv
 from jvm_bridge.input_rules import ColumnMismatch, FileFormat, InputRules, MissingLimit, near_misses
 
 __all__ = ["SourceColumns", "check_columns", "mismatch_of"]

@@ -16,7 +16,6 @@ from typing import Any
 import pyarrow as pa
 
 from controller_client.common.arrow_types import NUMBER_TYPES
-from jvm_bridge.input_rules import csv_header
 from jvm_bridge.time_conversion import time_steps
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "NESTED",
     "ColumnPlan",
     "Conversion",
-    "CsvPlan",
     "Field",
     "TableRequirements",
     "Transform",
@@ -34,7 +32,6 @@ __all__ = [
     "is_foreign",
     "odd_ingestion_keys",
     "plan_column",
-    "plan_csv",
     "plan_table",
 ]
 
@@ -176,23 +173,6 @@ class ColumnPlan:
         return self.is_late or self.field.data_type not in FIXED_WIDTH
 
 
-@dataclass(frozen=True)
-class CsvPlan:
-    """Arrow's options for a CSV file.
-
-    Attributes:
-        delimiter: Separator of fields; one ASCII character.
-        multi_value_delimiter: Separator of the values of a field, or None.
-        header: Column names if they are not in the file's first line.
-        no_edge_spaces: Whether white space around values is not supported, as Pinot's reader would drop it.
-    """
-
-    delimiter: str = ","
-    multi_value_delimiter: str | None = ";"
-    header: tuple[str, ...] | None = None
-    no_edge_spaces: bool = False
-
-
 def plan_table(
     table_config: Mapping[str, Any], schema: Mapping[str, Any], *, of_pinot_1: bool = True
 ) -> TableRequirements:
@@ -291,33 +271,6 @@ def _field(spec: Mapping[str, Any], steps: Mapping[str, int]) -> Field:
         raise Unsuitable(f"field {name} has a maxLengthExceedStrategy")
     max_length = int(spec.get("maxLength", _DEFAULT_MAX_LENGTH))
     return Field(name, data_type, single_value, max_length, steps.get(name))
-
-
-def plan_csv(reader_config: Mapping[str, str] | None) -> CsvPlan:
-    """Convert the properties of Pinot's ``CSVRecordReaderConfig`` to Arrow's options.
-
-    Raises:
-        Unsuitable: A property (or its value) has no equivalent.
-        ConfigError: The property ``header`` is not a list of names.
-    """
-    if reader_config is None:
-        return CsvPlan()
-    config = dict(reader_config)
-    header = csv_header(config)
-    config.pop("header", None)
-    delimiter = _one_character(config.pop("delimiter", ","), "delimiter")
-    multi_value: str | None = _one_character(config.pop("multiValueDelimiter", ";"), "multiValueDelimiter")
-    if config.pop("multiValueDelimiterEnabled", "true").lower() != "true":
-        multi_value = None
-    if config:
-        raise Unsuitable(f"only Pinot's CSV reader supports the reader property {min(config)}")
-    return CsvPlan(delimiter, multi_value, header, no_edge_spaces=True)
-
-
-def _one_character(value: str, name: str) -> str:
-    if len(value) != 1 or not value.isascii() or value in '"\\\r\n \0':
-        raise Unsuitable(f"the reader property {name} is {value!r}")
-    return value
 
 
 def plan_column(field: Field, source: pa.DataType | None) -> ColumnPlan:

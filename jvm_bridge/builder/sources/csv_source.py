@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 
 from controller_client.common.text import visible
 from controller_client.errors import DataError
+from jvm_bridge.builder.csv_plan import CsvPlan, plan_csv
 from jvm_bridge.builder.model import HEADER_PROPERTY, SourceFile
-from jvm_bridge.builder.planning import CsvPlan, Field, TableRequirements, Unsuitable, plan_column, plan_csv
+from jvm_bridge.builder.planning import Field, TableRequirements, Unsuitable, plan_column
 from jvm_bridge.builder.sources.csv_header import read_header
 from jvm_bridge.builder.sources.java_lines import JAVA_TYPES, line_reader, read_batches, read_lines
 from jvm_bridge.builder.sources.source import Batch, Source

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from jvm_bridge.builder.csv_plan import plan_csv
 from jvm_bridge.builder.model import SourceFile
-from jvm_bridge.builder.planning import TableRequirements, plan_csv
+from jvm_bridge.builder.planning import TableRequirements
 from jvm_bridge.builder.sources.avro_file import check_avro
 from jvm_bridge.builder.sources.avro_source import avro_columns
 from jvm_bridge.builder.sources.csv_source import open_csv

@@ -14,10 +14,11 @@ from pathlib import Path
 
 from controller_client.common.text import has_utf_8, visible
 from jvm_bridge.builder.columns import check_columns, mismatch_of
+from jvm_bridge.builder.csv_plan import CsvPlan, plan_csv
 from jvm_bridge.builder.driver import PinotTable
 from jvm_bridge.builder.model import HEADER_PROPERTY, SourceFile, UnreadableFileError
 from jvm_bridge.builder.pinot_classes import keeps_source_types
-from jvm_bridge.builder.planning import CsvPlan, Unsuitable, plan_csv
+from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.sources.csv_header import read_header, write_with_header
 from jvm_bridge.builder.sources.file_columns import first_twice
 from jvm_bridge.builder.sources.files import COLUMN_FORMATS

@@ -5,17 +5,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from jvm_bridge.builder.csv_plan import CsvPlan, plan_csv
 from jvm_bridge.builder.planning import (
     DECIMAL,
     MIXED,
     NESTED,
     Conversion,
-    CsvPlan,
     Field,
     Unsuitable,
     is_foreign,
     plan_column,
-    plan_csv,
     plan_table,
 )
 
