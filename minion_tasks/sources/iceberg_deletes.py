@@ -251,6 +251,10 @@ class UnitReader:
     def _scan(self, task: FileScanTask, schema: Schema) -> Iterator[pa.RecordBatch]:
         """Yield a file's rows without those deleted by position, with the names and types of a schema."""
         scan = ArrowScan(self.table.metadata, self.table.io, schema, AlwaysTrue())
+        if task.file.file_format == FileFormat.ORC:
+            # Arrow reads times of ORC as nanoseconds. In a table of format 3, pyiceberg refuses to make
+            # microseconds of them.
+            scan._downcast_ns_timestamp_to_us = True  # noqa: SLF001
         # Its public method keeps all rows of the file in memory.
         deletes = _read_all_delete_files(self.table.io, [task])
         arrow_schema = schema_to_pyarrow(schema, include_field_ids=False)
