@@ -22,8 +22,9 @@ from controller_client.errors import SourceError
 from controller_client.filestore import FileInfo
 from minion_tasks.sources.base import Columns, PinKind, SourceVersion, VersionPin
 from minion_tasks.sources.iceberg_catalog import load_table, open_catalog
-from minion_tasks.sources.iceberg_deletes import FORMATS, DataFileUnit, UnitReader, plan_units
+from minion_tasks.sources.iceberg_deletes import FORMATS, DataFileUnit, plan_units
 from minion_tasks.sources.iceberg_properties import IcebergTable, secret_values
+from minion_tasks.sources.iceberg_reader import UnitReader
 from minion_tasks.sources.units import (
     KeptListings,
     LakehouseSource,

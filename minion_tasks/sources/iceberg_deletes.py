@@ -1,4 +1,4 @@
-"""Equality deletes of Iceberg tables, as Flink's upserts write them: pyiceberg does not apply them.
+"""Equality deletes of Iceberg tables, as Flink's upserts write them: pyiceberg does not plan them.
 
 A row is deleted if some columns of it have the values of a row in a delete file that was committed later,
 in the same partition or, if the delete file has no partition, anywhere in the table. Null equals null.
@@ -9,15 +9,11 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyiceberg.conversions import from_bytes
-from pyiceberg.expressions import AlwaysTrue
-from pyiceberg.io.pyarrow import ArrowScan, _read_all_delete_files, schema_to_pyarrow
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestEntry
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, ManifestGroupPlanner, Table
@@ -39,7 +35,7 @@ from pyiceberg.types import (
 from controller_client.common.text import visible
 from controller_client.errors import SourceError
 
-__all__ = ["FORMATS", "DataFileUnit", "UnitReader", "plan_units"]
+__all__ = ["FORMATS", "DataFileUnit", "EqualityDelete", "plan_units"]
 
 FORMATS = (FileFormat.PARQUET, FileFormat.ORC)
 """Of the data files and delete files that can be read."""
@@ -47,8 +43,6 @@ FORMATS = (FileFormat.PARQUET, FileFormat.ORC)
 _ORDERED = (IntegerType, LongType, DateType, DecimalType, StringType, TimestampType, TimestamptzType)
 """Types whose bounds every writer orders as Python orders their values."""
 
-_KEPT_BYTES = 256 << 20
-_JOINED_BYTES = 64 << 20
 _MOST_KEYS = 20_000_000
 """Of a data file: they are in memory while it is read, with some hundred bytes each."""
 
@@ -202,126 +196,3 @@ def _bounds(file: DataFile, field: NestedField) -> tuple[Any, Any] | None:
         return from_bytes(field.field_type, lower), from_bytes(field.field_type, upper)
     except (ValueError, struct.error):
         return None  # of the type that the column had before
-
-
-class UnitReader:
-    """Reads units, and keeps the delete files that it has read for those that follow; for one thread.
-
-    Attributes:
-        table: The table as it was loaded.
-    """
-
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self._kept: dict[str, pa.Table] = {}
-
-    def batches(self, unit: DataFileUnit, selected: Schema) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a unit that are not deleted.
-
-        Args:
-            unit: The unit.
-            selected: The fields to return, by the schema of its snapshot.
-        """
-        fields = {field.field_id: field for field in selected.fields}
-        tables: dict[tuple[int, ...], list[pa.Table]] = defaultdict(list)
-        for delete in unit.equality_deletes:
-            fields = {**{key.field_id: key for key in delete.keys}, **fields}
-            tables[tuple(key.field_id for key in delete.keys)].append(self._delete_file(delete))
-        deleted = {field_ids: _Rows(pa.concat_tables(parts).columns) for field_ids, parts in tables.items()}
-        places = {field_id: place for place, field_id in enumerate(fields)}
-        batches = self._scan(unit.task, Schema(*fields.values()))
-        for read in _joined(batches, sum(map(len, deleted.values()))):
-            kept = read
-            for field_ids, rows in deleted.items():
-                numbers = rows.find([kept.column(places[field_id]) for field_id in field_ids])
-                kept = kept.filter(pc.is_null(numbers))
-            yield from kept.select([places[field.field_id] for field in selected.fields]).to_batches()
-
-    def _delete_file(self, delete: EqualityDelete) -> pa.Table:
-        table = self._kept.get(delete.file.file_path)
-        if table is None:
-            keys = Schema(*delete.keys)
-            batches = self._scan(FileScanTask(delete.file), keys)
-            table = pa.Table.from_batches(batches, schema_to_pyarrow(keys, include_field_ids=False))
-            if sum(kept.nbytes for kept in self._kept.values()) + table.nbytes > _KEPT_BYTES:
-                self._kept.clear()
-            self._kept[delete.file.file_path] = table
-        return table
-
-    def _scan(self, task: FileScanTask, schema: Schema) -> Iterator[pa.RecordBatch]:
-        """Yield a file's rows without those deleted by position, with the names and types of a schema."""
-        scan = ArrowScan(self.table.metadata, self.table.io, schema, AlwaysTrue())
-        if task.file.file_format == FileFormat.ORC:
-            # Arrow reads times of ORC as nanoseconds. In a table of format 3, pyiceberg refuses to make
-            # microseconds of them.
-            scan._downcast_ns_timestamp_to_us = True  # noqa: SLF001
-        # Its public method keeps all rows of the file in memory.
-        deletes = _read_all_delete_files(self.table.io, [task])
-        arrow_schema = schema_to_pyarrow(schema, include_field_ids=False)
-        for batch in scan._record_batches_from_scan_tasks_and_deletes([task], deletes):  # noqa: SLF001
-            yield batch.cast(arrow_schema)
-
-
-def _joined(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """Yield batches in tables of so many rows, or less if they are large.
-
-    Arrow hashes all keys again for each search, which takes longer than to search a batch for many keys.
-    """
-    joined: list[pa.RecordBatch] = []
-    joined_rows = joined_bytes = 0
-    for batch in batches:
-        joined.append(batch)
-        joined_rows += len(batch)
-        joined_bytes += batch.nbytes
-        if joined_rows >= rows or joined_bytes >= _JOINED_BYTES:
-            yield pa.Table.from_batches(joined)
-            joined.clear()
-            joined_rows = joined_bytes = 0
-    if joined:
-        yield pa.Table.from_batches(joined)
-
-
-class _Rows:
-    """The distinct rows of some columns, to be found among others; null equals null.
-
-    Rows get numbers column by column: each pair of the number so far and the value of the next column gets a
-    number of its own, so that no pair of numbers exceeds 64 bits.
-    """
-
-    def __init__(self, columns: Sequence[pa.ChunkedArray]) -> None:
-        first, *others = map(_storage, columns)
-        self._first = first.unique()
-        self._others: list[tuple[pa.Array, pa.Array]] = []
-        numbers = _places(first, self._first)
-        for values in others:
-            distinct = values.unique()
-            pairs = _pairs(numbers, values, distinct)
-            distinct_pairs = pairs.unique()
-            self._others.append((distinct, distinct_pairs))
-            numbers = _places(pairs, distinct_pairs)
-
-    def __len__(self) -> int:
-        """Number of distinct rows."""
-        return len(self._others[-1][1] if self._others else self._first)
-
-    def find(self, columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
-        """Return the number of each row; null for one that is not among them."""
-        first, *others = map(_storage, columns)
-        numbers = _places(first, self._first)
-        for values, (distinct, distinct_pairs) in zip(others, self._others, strict=True):
-            numbers = _places(_pairs(numbers, values, distinct), distinct_pairs)
-        return numbers
-
-
-def _pairs(numbers: pa.Array, values: pa.Array, distinct: pa.Array) -> pa.Array:
-    return pc.add(pc.multiply(numbers, len(distinct)), _places(values, distinct))
-
-
-def _places(values: pa.Array, distinct: pa.Array) -> pa.Array:
-    return pc.index_in(values, value_set=distinct).cast(pa.int64())
-
-
-def _storage(column: pa.Array) -> pa.Array:
-    """Return the values of a column whose type, such as that of UUIDs, Arrow does not compare."""
-    is_extension = isinstance(column.type, pa.BaseExtensionType)
-    return column.cast(column.type.storage_type) if is_extension else column

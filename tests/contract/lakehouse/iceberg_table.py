@@ -96,11 +96,13 @@ class JavaTable:
         }
         by_file = {number: sorted(row for file, row in chosen if file == number) for number, _ in chosen}
         change = self._table.newRowDelta()
-        if self._table.operations().current().formatVersion() > 2:
+        if self._is_format_3:
             self._add_vectors(change, {tasks[number]: rows for number, rows in by_file.items()})
         else:
-            for number, rows in sorted(by_file.items()):
-                change.addDeletes(self._position_deletes(tasks[number].file(), rows))
+            for file in self._position_deletes(
+                [(tasks[number].file(), by_file[number]) for number in sorted(by_file)]
+            ):
+                change.addDeletes(file)
         change.commit()
 
     def delete_equal(self, columns: Sequence[str], rows: Sequence[Row], *, add: bool) -> None:
@@ -140,14 +142,12 @@ class JavaTable:
         change = self._table.newRewrite().validateFromSnapshot(snapshot.snapshotId())
         if keep_sequence_number:
             change.dataSequenceNumber(snapshot.sequenceNumber())
-        deletes = {str(file.location()): file for task in tasks for file in task.deletes()}
-        is_vector = self._table.operations().current().formatVersion() > 2
-        for file in () if is_vector else deletes.values():
+        # Several vectors are in one file.
+        deletes = {
+            f"{file.location()} {file.contentOffset()}": file for task in tasks for file in task.deletes()
+        }
+        for file in (*deletes.values(), *(task.file() for task in tasks)):
             change.deleteFile(file)
-        for task in tasks:
-            change.deleteFile(task.file())
-            for file in task.deletes() if is_vector else ():
-                change.deleteFile(file)
         for file in self._data_files(rows):
             change.addFile(file)
         change.commit()
@@ -195,6 +195,10 @@ class JavaTable:
         self._table.manageSnapshots().setCurrentSnapshot(snapshot).commit()
 
     @property
+    def _is_format_3(self) -> bool:
+        return int(self._table.operations().current().formatVersion()) > 2
+
+    @property
     def _format(self) -> Any:
         return iceberg_class("FileFormat").fromString(self._table.properties().get("write.format.default"))
 
@@ -233,15 +237,24 @@ class JavaTable:
             files.append(writer.toDataFile())
         return files
 
-    def _position_deletes(self, data: Any, rows: Sequence[int]) -> Any:
-        spec = self._table.specs().get(data.specId())
-        partition = data.partition() if spec.isPartitioned() else None
-        factory = iceberg_class("data.GenericAppenderFactory")(self._table.schema(), spec)
-        writer = factory.newPosDeleteWriter(self._new_file(partition, spec), self._format, partition)
-        with writer:
-            for row in rows:
-                writer.write(iceberg_class("deletes.PositionDelete").create().set(data.location(), row, None))
-        return writer.toDeleteFile()
+    def _position_deletes(self, rows_of: Sequence[tuple[Any, Sequence[int]]]) -> list[Any]:
+        """Return a delete file for each partition; the data files come in the order of their paths."""
+        groups: dict[tuple[int, str], list[tuple[Any, Sequence[int]]]] = {}
+        for data, rows in rows_of:
+            groups.setdefault((int(data.specId()), str(data.partition())), []).append((data, rows))
+        deletes = []
+        for files in groups.values():
+            spec = self._table.specs().get(files[0][0].specId())
+            partition = files[0][0].partition() if spec.isPartitioned() else None
+            factory = iceberg_class("data.GenericAppenderFactory")(self._table.schema(), spec)
+            writer = factory.newPosDeleteWriter(self._new_file(partition, spec), self._format, partition)
+            with writer:
+                for data, rows in files:
+                    for row in rows:
+                        delete = iceberg_class("deletes.PositionDelete").create()
+                        writer.write(delete.set(data.location(), row, None))
+            deletes.append(writer.toDeleteFile())
+        return deletes
 
     def _add_vectors(self, change: Any, rows_of: Mapping[Any, Sequence[int]]) -> None:
         """Add a deletion vector for each data file, which has what that of before has."""
