@@ -107,6 +107,7 @@ def wait_paused(control: TableControl, *, timeout_s: float) -> None:
     """
     forcer = Forcer(control)
     first = True
+    half_committed: set[str] = set()
 
     def missing() -> str | None:
         nonlocal first
@@ -122,7 +123,7 @@ def wait_paused(control: TableControl, *, timeout_s: float) -> None:
             if first:
                 # The call that set the flag has sent the message; it is repeated for servers that ignored it.
                 forcer.sent(reading)
-            _finish_commits(control, forcer.force(reading))
+            _finish_commits(control, forcer.force(reading), half_committed)
             first = False
             return f"still consuming: {describe_open(control, reading)}"
         return _left(control, ideal)
@@ -144,18 +145,26 @@ def wait_paused(control: TableControl, *, timeout_s: float) -> None:
     delete_orphans(control, find_orphans(control, control.ideal()))
 
 
-def _finish_commits(control: TableControl, segments: Collection[str]) -> None:
+def _finish_commits(control: TableControl, segments: Collection[str], half_committed: set[str]) -> None:
     """Finish the commits of segments that only the ideal state still has consume.
 
     A controller that is killed in a commit may have written the segment's record, but not the ideal state.
     Pinot repairs that only in tables that are not paused.
+
+    Args:
+        control: The table.
+        segments: Those that are still open long after they were to commit.
+        half_committed: Those that had a record at an earlier call, to which this one adds. The commit of any
+            other may be under way, and is left to the controller.
     """
     parsed = filter(None, map(SegmentName.parse, segments))
     records = [read_segment(control.store, control.table, segment) for segment in parsed]
     committed = [each.segment.name for each in records if each is not None and each.committed]
-    if committed:
-        logger.warning("%s: finishing unfinished commits: %s", control.table, ", ".join(committed))
-        finish_commits(control.store, control.table, committed)
+    unfinished = [name for name in committed if name in half_committed]
+    half_committed.update(committed)
+    if unfinished:
+        logger.warning("%s: finishing unfinished commits: %s", control.table, ", ".join(unfinished))
+        finish_commits(control.store, control.table, unfinished)
 
 
 def _left(control: TableControl, ideal: IdealState) -> str | None:

@@ -61,6 +61,7 @@ class Cluster:
         requests: The requests that arrived or were lost, with their times.
         deaf: Segments for which the server ignores that many messages.
         unfinished: Segments whose commit ends before the ideal state is written.
+        slow: Segments whose commit takes until the message is sent again.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,6 +71,7 @@ class Cluster:
         self.requests: list[tuple[str, float]] = []
         self.deaf: dict[str, int] = {}
         self.unfinished: set[str] = set()
+        self.slow: set[str] = set()
         self._states = dict.fromkeys(SEGMENTS, "CONSUMING")
         self._write()
         for number in range(len(SEGMENTS)):
@@ -102,8 +104,9 @@ class Cluster:
             return
         path = segment_path(TABLE, name)
         self.world.store.change(path, lambda _: ZNRecord(name, {"segment.realtime.status": "DONE"}))
-        if name not in self.unfinished:
+        if name not in self.unfinished | self.slow:
             self._states[name] = "ONLINE"
+        self.slow.discard(name)
 
     def _write(self) -> None:
         self.world.ideal(self._states, paused=self.paused)
@@ -185,6 +188,15 @@ def test_a_commit_that_a_killed_controller_left_unfinished_is_finished(
     pause(cluster.world.control)
     assert cluster.world.control.ideal().consuming == {}
     assert f"finishing unfinished commits: {SEGMENTS[0]}" in caplog.text
+
+
+def test_a_commit_that_is_under_way_is_left_to_the_controller(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster.slow = {SEGMENTS[0]}
+    pause(cluster.world.control)
+    assert cluster.world.control.ideal().consuming == {}
+    assert not caplog.text
 
 
 @pytest.fixture
