@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.io.pyarrow import pyarrow_to_schema, schema_to_pyarrow
+from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException, pyarrow_to_schema, schema_to_pyarrow
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
@@ -184,9 +184,10 @@ def _is_as_selected(path: Path, table: Table, selected: Schema, columns: Columns
     try:
         arrow = pq.read_schema(path)
         # Files that were added to the table may lack field ids.
-        file = pyarrow_to_schema(arrow, table.metadata.name_mapping())
+        metadata = table.metadata
+        file = pyarrow_to_schema(arrow, metadata.name_mapping(), format_version=metadata.format_version)
         present = {field.name: field for field in file.fields}
-    except (ValueError, TypeError, pa.ArrowException):
+    except (ValueError, TypeError, pa.ArrowException, UnsupportedPyArrowTypeException):
         return False  # ORC, or columns that only a projection can read
     for field in selected.fields:
         there = present.pop(field.name, None)

@@ -18,11 +18,14 @@ from pyiceberg.io.pyarrow import ArrowScan, _read_deletes, schema_to_pyarrow
 from pyiceberg.manifest import DataFile, FileFormat
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
+from pyiceberg.types import TimestampNanoType, TimestamptzNanoType
 from pyiceberg.utils.concurrent import ExecutorFactory
 
 from minion_tasks.sources.iceberg_deletes import DataFileUnit, EqualityDelete
 
 __all__ = ["UnitReader"]
+
+_NANOSECONDS = (TimestampNanoType, TimestamptzNanoType)
 
 _KEPT_BYTES = 256 << 20
 _JOINED_BYTES = 64 << 20
@@ -111,9 +114,10 @@ class UnitReader:
     def _scan(self, task: FileScanTask, schema: Schema) -> Iterator[pa.RecordBatch]:
         """Yield a file's rows without those deleted by position, with the names and types of a schema."""
         scan = ArrowScan(self.table.metadata, self.table.io, schema, AlwaysTrue())
-        if task.file.file_format == FileFormat.ORC:
-            # Arrow reads times of ORC as nanoseconds. In a table of format 3, pyiceberg refuses to make
-            # microseconds of them.
+        # Arrow reads times of ORC as nanoseconds. In tables of format 3, pyiceberg makes microseconds of them
+        # only if told so, and then also of those that are to stay nanoseconds.
+        has_nanoseconds = any(isinstance(field.field_type, _NANOSECONDS) for field in schema.fields)
+        if task.file.file_format == FileFormat.ORC and not has_nanoseconds:
             scan._downcast_ns_timestamp_to_us = True  # noqa: SLF001
         positions = self._positions(task)
         deletes = {task.file.file_path: positions} if positions else {}

@@ -45,6 +45,7 @@ _VALUES: Mapping[str, list[Any]] = {
     "decimal(9, 2)": [None, Decimal("0.10"), Decimal("1.50"), Decimal("-2.00")],
     "timestamp": [None, *map(datetime.fromisoformat, ("1969-12-31T23:59:59.999999", "2026-01-01T12:30"))],
     "double": [None, -0.5, 0.0, 2.0**70],
+    "timestamp_ns": [None, -1, 1_767_270_600_123_456_789],
 }
 _CHANGES = (
     *("append", "append", "delete_equal", "delete_equal", "upsert", "upsert", "delete_positions"),
@@ -66,6 +67,8 @@ class History:
         self._catalog = catalog
         self._random = random.Random(number)
         self._name = f"t{number}"
+        # Both are not read from one ORC file.
+        self._has_nanoseconds = number % 6 == 1
         # All pairs in few histories.
         self._properties = {
             "format-version": ("2", "3")[number % 2],
@@ -99,7 +102,8 @@ class History:
 
     def _create(self) -> JavaTable:
         self._deleted_by: set[str] = set()
-        return self._catalog.create(self._name, _COLUMNS, self._properties)
+        nanoseconds = {"nanos": "timestamp_ns"} if self._has_nanoseconds else {}
+        return self._catalog.create(self._name, {**_COLUMNS, **nanoseconds}, self._properties)
 
     def _difference(self) -> str | None:
         expected: Counter[Any] = Counter(tuple(sorted(row.items())) for row in self._table.read())

@@ -21,6 +21,8 @@ __all__ = ["Row", "iceberg_class", "java_list", "java_record", "java_type", "pyt
 Row = Mapping[str, Any]
 """The values of a row, by column."""
 
+_NANOS = 10**9
+
 _NAME = "iceberg-1.11.0"
 _PINS = Path(__file__).parents[2] / "pins"
 _TYPES = {
@@ -60,6 +62,8 @@ def java_type(name: str) -> Any:
     """Return a type by its name."""
     if name == "timestamp":
         return iceberg_class("types.Types$TimestampType").withoutZone()
+    if name == "timestamp_ns":
+        return iceberg_class("types.Types$TimestampNanoType").withoutZone()
     if name.startswith("decimal"):
         return iceberg_class("types.Types$DecimalType").of(9, 2)
     return iceberg_class(f"types.Types${_TYPES[name]}").get()
@@ -84,11 +88,15 @@ def _to_java(value: Any, kind: str) -> Any:
         return jpype.java.time.LocalDate.parse(value.isoformat())
     if kind == "timestamp":
         return jpype.java.time.LocalDateTime.parse(value.isoformat())
+    if kind == "timestamp_ns":
+        return jpype.java.time.LocalDateTime.ofEpochSecond(
+            *divmod(value, _NANOS), jpype.java.time.ZoneOffset.UTC
+        )
     return jpype.java.math.BigDecimal(str(value)) if kind.startswith("decimal") else jpype.JString(value)
 
 
 def python_value(value: Any, kind: str) -> Any:
-    """Return a value of a record, of a type with this name."""
+    """Return a value of a record, of a type with this name; ``timestamp_ns`` as nanoseconds since 1970."""
     if value is None:
         return None
     if kind in {"int", "long"}:
@@ -99,4 +107,6 @@ def python_value(value: Any, kind: str) -> Any:
         return date.fromisoformat(str(value))
     if kind == "timestamp":
         return datetime.fromisoformat(str(value))
+    if kind == "timestamp_ns":
+        return int(value.toEpochSecond(jpype.java.time.ZoneOffset.UTC)) * _NANOS + int(value.getNano())
     return Decimal(str(value)) if kind.startswith("decimal") else str(value)

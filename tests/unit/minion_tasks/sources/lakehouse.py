@@ -20,6 +20,16 @@ def rows_of(table: pa.Table) -> Counter[str]:
     return Counter(repr([row[name] for name in names]) for row in table.to_pylist())
 
 
+def _with_numbers(table: pa.Table) -> pa.Table:
+    nanoseconds = (
+        field for field in table.schema if pa.types.is_timestamp(field.type) and field.type.unit == "ns"
+    )
+    for field in nanoseconds:
+        values = table.column(field.name).cast(pa.int64())
+        table = table.set_column(table.schema.get_field_index(field.name), field.name, values)
+    return table
+
+
 class Follower:
     """Reads new units of each version, and keeps those that it has.
 
@@ -51,8 +61,8 @@ class Follower:
         return listing
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the rows that it has."""
-        return [row for kept in self._kept.values() for row in kept.to_pylist()]
+        """Return the rows that it has; times in nanoseconds as numbers."""
+        return [row for kept in self._kept.values() for row in _with_numbers(kept).to_pylist()]
 
     def table(self, like: pa.Table) -> pa.Table:
         """Return the rows that it has, with the columns of another table.
