@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException, pyarrow_to_schema, schema_to_pyarrow
+from pyiceberg.manifest import DataFile, FileFormat
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.types import FixedType, TimeType, UUIDType
 
 from controller_client.common.redaction import Redactor
 from controller_client.common.text import visible
@@ -36,6 +38,8 @@ from minion_tasks.sources.units import (
 )
 
 __all__ = ["IcebergSource"]
+
+_NOT_IN_ORC = (FixedType, TimeType, UUIDType)
 
 _LISTINGS: KeptListings[DataFileUnit] = KeptListings()
 
@@ -148,9 +152,9 @@ class IcebergSource(LakehouseSource[DataFileUnit]):
             [(field.name, field.field_id, str(field.field_type), field.initial_default) for field in fields]
         )
         key = (self._uri, str(self._table.metadata.table_uuid), snapshot.snapshot_id, projection)
-        return _LISTINGS.get(key, lambda: self._plan(snapshot, projection))
+        return _LISTINGS.get(key, lambda: self._plan(snapshot, selected, projection))
 
-    def _plan(self, snapshot: Snapshot, projection: str) -> Units[DataFileUnit]:
+    def _plan(self, snapshot: Snapshot, selected: Schema, projection: str) -> Units[DataFileUnit]:
         files: dict[str, FileInfo] = {}
         plans, rows = {}, 0
         for unit in plan_units(self._uri, self._table, snapshot, self._schema(snapshot)):
@@ -161,6 +165,8 @@ class IcebergSource(LakehouseSource[DataFileUnit]):
                     expected="Parquet or ORC",
                     where=visible(data.file_path),
                 )
+            if data.file_format == FileFormat.ORC:
+                self._check_orc(data, selected)
             uri = f"{self._uri}/{data.file_path}"
             identity = digest(data.file_path, projection, unit.delete_paths)
             files[uri] = FileInfo(uri, data.file_size_in_bytes, 0, identity)
@@ -168,6 +174,18 @@ class IcebergSource(LakehouseSource[DataFileUnit]):
             rows += data.record_count
         version = SourceVersion(str(snapshot.snapshot_id), snapshot.timestamp_ms)
         return Units(version, dict(sorted(files.items())), plans, rows)
+
+    def _check_orc(self, data: DataFile, selected: Schema) -> None:
+        """Refuse columns whose types pyiceberg does not find in ORC files, which store them as others."""
+        kinds = [(field.name, field.field_type) for field in selected.fields]
+        unread = [f"{visible(name)} ({kind})" for name, kind in kinds if isinstance(kind, _NOT_IN_ORC)]
+        if unread:
+            raise SourceError(
+                f"the Iceberg table {self._uri} has columns not read from ORC files: {', '.join(unread)}",
+                expected="columns of other types, or Parquet files",
+                where=visible(data.file_path),
+                remedy="leave them out of the Pinot table, or rewrite the Iceberg table's files as Parquet",
+            )
 
     def _known(self, error: Exception) -> SourceError | None:
         if isinstance(error, NoSuchTableError):

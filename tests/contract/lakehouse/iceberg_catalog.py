@@ -7,8 +7,9 @@ from pathlib import Path
 
 import jpype
 
-from tests.contract.lakehouse.iceberg_library import iceberg_class, java_list, java_type
+from tests.contract.lakehouse.iceberg_library import iceberg_class, java_list
 from tests.contract.lakehouse.iceberg_table import JavaTable
+from tests.contract.lakehouse.iceberg_values import java_type
 
 __all__ = ["JavaCatalog"]
 

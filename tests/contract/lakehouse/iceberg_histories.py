@@ -14,17 +14,19 @@ import traceback
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from itertools import count
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from controller_client.common.folders import scratch_folder
 from minion_tasks.sources.iceberg import IcebergSource
 from tests.contract.lakehouse.iceberg_catalog import JavaCatalog
-from tests.contract.lakehouse.iceberg_library import Row, start_iceberg
+from tests.contract.lakehouse.iceberg_library import start_iceberg
 from tests.contract.lakehouse.iceberg_table import JavaTable
+from tests.contract.lakehouse.iceberg_values import Row
 from tests.unit.minion_tasks.sources.lakehouse import Follower
 
 _COLUMNS = {
@@ -34,19 +36,53 @@ _COLUMNS = {
     "amount": "decimal(9, 2)",
     "at": "timestamp",
     "weight": "double",
+    "ratio": "float",
+    "good": "boolean",
+    "since": "timestamptz",
+    "clock": "time",
+    "code": "binary",
+    "three": "fixed[3]",
+    "key": "uuid",
+    "many": "list<int>",
 }
-_KEYS = ("int", "long", "string", "date", "decimal(9, 2)", "timestamp")
+_KEYS = (
+    "int",
+    "long",
+    "string",
+    "date",
+    "decimal(9, 2)",
+    "timestamp",
+    "timestamptz",
+    "boolean",
+    "uuid",
+    "binary",
+)
 """Types of columns that may be keys of equality deletes, or partition a table."""
+# ORC does not tell times of the last second before 1970 from those of the first second after it.
 _VALUES: Mapping[str, list[Any]] = {
     "int": [None, -1, 0, 1, 2, 3],
     "long": [None, -1, 0, 1, 2, 3, 2**40],
     "string": [None, "", "Oslo", "Bergen", "ü/%41 b"],
     "date": [None, date(1969, 12, 31), date(2026, 1, 1)],
     "decimal(9, 2)": [None, Decimal("0.10"), Decimal("1.50"), Decimal("-2.00")],
-    "timestamp": [None, *map(datetime.fromisoformat, ("1969-12-31T23:59:59.999999", "2026-01-01T12:30"))],
+    "timestamp": [None, *map(datetime.fromisoformat, ("1969-12-31T23:59:58.999999", "2026-01-01T12:30"))],
     "double": [None, -0.5, 0.0, 2.0**70],
+    "float": [None, -0.5, 2.0**70],
+    "boolean": [None, False, True],
+    "timestamptz": [
+        None,
+        datetime(1969, 12, 31, 23, 59, 58, 999999, UTC),
+        datetime(2026, 1, 1, 12, 30, tzinfo=UTC),
+    ],
+    "time": [None, time(0, 0, 1), time(23, 59, 59, 999999)],
+    "binary": [None, b"", b"\x00\xff"],
+    "fixed[3]": [None, b"abc", b"\x00\x80\xff"],
+    "uuid": [None, UUID(int=0), UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7")],
+    "list<int>": [None, [], [1], [3, 2]],
     "timestamp_ns": [None, -1, 1_767_270_600_123_456_789],
 }
+_NOT_IN_ORC = ("time", "fixed[3]", "uuid")
+"""Types that are not read from ORC files."""
 _CHANGES = (
     *("append", "append", "delete_equal", "delete_equal", "upsert", "upsert", "delete_positions"),
     *("delete_positions", "overwrite", "replace_partitions", "delete_file", "change_schema", "change_schema"),
@@ -67,13 +103,12 @@ class History:
         self._catalog = catalog
         self._random = random.Random(number)
         self._name = f"t{number}"
-        # Both are not read from one ORC file.
-        self._has_nanoseconds = number % 6 == 1
         # All pairs in few histories.
-        self._properties = {
-            "format-version": ("2", "3")[number % 2],
-            "write.format.default": ("parquet", "parquet", "orc")[number % 3],
-        }
+        version, file_format = ("2", "3")[number % 2], ("parquet", "parquet", "orc")[number % 3]
+        self._properties = {"format-version": version, "write.format.default": file_format}
+        left_out = _NOT_IN_ORC if file_format == "orc" else ()
+        since_3 = ["timestamp_ns"] if version == "3" and file_format != "orc" else []
+        self._kinds = [*(kind for kind in _COLUMNS.values() if kind not in left_out), *since_3]
         self._follower = Follower(folder)
         self._new_names = (f"x{place}" for place in count())
         self._table = self._create()
@@ -102,16 +137,17 @@ class History:
 
     def _create(self) -> JavaTable:
         self._deleted_by: set[str] = set()
-        nanoseconds = {"nanos": "timestamp_ns"} if self._has_nanoseconds else {}
-        return self._catalog.create(self._name, {**_COLUMNS, **nanoseconds}, self._properties)
+        columns = {name: kind for name, kind in _COLUMNS.items() if kind in self._kinds}
+        if "timestamp_ns" in self._kinds:
+            columns["nanos"] = "timestamp_ns"
+        return self._catalog.create(self._name, columns, self._properties)
 
     def _difference(self) -> str | None:
-        expected: Counter[Any] = Counter(tuple(sorted(row.items())) for row in self._table.read())
-        self._follower.follow(IcebergSource(self._table.uri, self._catalog_properties))
         columns = sorted(self._table.columns)
-        rows = Counter(
-            tuple((column, row.get(column)) for column in columns) for row in self._follower.rows()
-        )
+        expected = Counter(repr([row[column] for column in columns]) for row in self._table.read())
+        self._follower.follow(IcebergSource(self._table.uri, self._catalog_properties))
+        followed = self._follower.rows()
+        rows = Counter(repr([_in_utc(row.get(column)) for column in columns]) for row in followed)
         self.rows += expected.total()
         if rows == expected:
             return None
@@ -171,7 +207,7 @@ class History:
                 self._table.change_schema,
                 "add",
                 name,
-                self._random.choice(["int", "string", "date", "double"]),
+                self._random.choice(self._kinds),
             )
         if change == "rename":
             return self._rename, column, next(self._new_names)
@@ -231,6 +267,10 @@ class History:
             {column: self._random.choice(_VALUES[kind]) for column, kind in columns}
             for _ in range(self._random.randint(least, most))
         ]
+
+
+def _in_utc(value: Any) -> Any:
+    return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value
 
 
 def main() -> None:

@@ -7,14 +7,8 @@ from typing import Any
 
 import jpype
 
-from tests.contract.lakehouse.iceberg_library import (
-    Row,
-    iceberg_class,
-    java_list,
-    java_record,
-    java_type,
-    python_value,
-)
+from tests.contract.lakehouse.iceberg_library import iceberg_class, java_list
+from tests.contract.lakehouse.iceberg_values import Row, java_record, java_type, python_value
 
 __all__ = ["JavaTable"]
 
