@@ -89,7 +89,7 @@ class JavaTable:
             (file % len(tasks), row % tasks[file % len(tasks)].file().recordCount()) for file, row in places
         }
         by_file = {number: sorted(row for file, row in chosen if file == number) for number, _ in chosen}
-        change = self._table.newRowDelta()
+        change = self._table.newRowDelta().validateFromSnapshot(self._table.currentSnapshot().snapshotId())
         if self._is_format_3:
             self._add_vectors(change, {tasks[number]: rows for number, rows in by_file.items()})
         else:

@@ -12,7 +12,7 @@ from tests.support.program import Program
 pytestmark = pytest.mark.jvm
 
 FEWEST_KINDS = 12
-"""Of changes in a run's histories, of 16."""
+"""Of changes in a run's histories, of 13."""
 
 
 @pytest.fixture(scope="module")
