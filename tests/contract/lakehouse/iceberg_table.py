@@ -146,6 +146,15 @@ class JavaTable:
             change.addFile(file)
         change.commit()
 
+    def add_with_default(self, column: str, default: int | str) -> None:
+        """Add a column that earlier rows have with a value (format 3)."""
+        is_text = isinstance(default, str)
+        literal = iceberg_class("expressions.Literal").of(
+            jpype.JString(default) if is_text else jpype.JInt(default)
+        )
+        kind = java_type("string" if is_text else "int")
+        self._table.updateSchema().addColumn(column, kind, literal).commit()
+
     def change_schema(self, change: str, *arguments: str) -> None:
         """Change the columns.
 

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.io.pyarrow import PyArrowFileIO, _dataframe_to_data_files
+from pyiceberg.manifest import FileFormat
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.types import LongType, StringType
+from pyiceberg.types import LongType, StringType, TimeType
 
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore import SourceChangedError
@@ -24,6 +25,7 @@ from minion_tasks.sources import iceberg
 from minion_tasks.sources.base import Columns, SourceVersion, VersionPin
 from minion_tasks.sources.iceberg import IcebergSource
 from minion_tasks.sources.units import KeptListings
+from tests.unit.minion_tasks.sources.equality_deletes import FORMAT
 from tests.unit.minion_tasks.sources.lakehouse import Follower, rows_of
 
 # What the writer of the tables says.
@@ -398,3 +400,24 @@ def test_an_error_shows_no_secret(lakehouse: Lakehouse) -> None:
     with pytest.raises(SourceError) as caught:
         IcebergSource("iceberg://prod/sales.orders", properties).list(columns)
     assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("file_format", "words"), [(FileFormat.ORC, r"clock \(time\)"), (FileFormat.AVRO, "AVRO")]
+)
+def test_data_files_that_are_not_read_are_refused_by_name(
+    lakehouse: Lakehouse, file_format: FileFormat, words: str
+) -> None:
+    with lakehouse.table.update_schema() as update:
+        update.add_column("clock", TimeType())
+    schema = lakehouse.table.schema().as_arrow()
+    rows = pa.table([pa.nulls(1, field.type) for field in schema], schema=schema)
+    with lakehouse.table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
+        for file in _dataframe_to_data_files(lakehouse.table.metadata, rows, lakehouse.table.io):
+            file[FORMAT] = file_format
+            append.append_data_file(file)
+    source = lakehouse.source()
+    with pytest.raises(SourceError, match=words):
+        source.list(None)
+    if file_format == FileFormat.ORC:
+        assert list(source.list(frozenset({"k", "at"})).files), "the column is not asked for"
