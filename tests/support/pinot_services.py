@@ -42,6 +42,7 @@ HOSTED_TENANT = "hosted"
 # ZooKeeper rounds up to two of its ticks.
 _SESSION_TIMEOUT_MS = 4000
 _PROBE_TIMEOUT_S = 2.0
+_HTTP_THREADS = "32"
 _S3_FILE_SYSTEM = "org.apache.pinot.plugin.filesystem.S3PinotFS"
 _FETCHER = "org.apache.pinot.common.utils.fetcher.PinotFSSegmentFetcher"
 
@@ -302,10 +303,15 @@ def _properties_text(properties: Mapping[str, str]) -> str:
 
 
 def _http_listener(prefix: str, address: str, port: int) -> dict[str, str]:
+    # Pinot 1.x has two threads for each processor. Where it has few, the requests of one test that wait for a
+    # stream or a commit would keep all other tests waiting.
+    threads = f"{prefix}.http.server.thread.pool"
     return {
         f"{prefix}.access.protocols": "http",
         f"{prefix}.access.protocols.http.host": address,
         f"{prefix}.access.protocols.http.port": str(port),
+        f"{threads}.corePoolSize": _HTTP_THREADS,
+        f"{threads}.maxPoolSize": _HTTP_THREADS,
     }
 
 
