@@ -26,6 +26,7 @@ ZOOKEEPER, KAFKA = "zookeeper", "kafka"
 # A role that was killed can rejoin only after its old ZooKeeper session has expired: short, so that this
 # takes seconds, but longer than a pause of a small JVM on a busy machine.
 _ZOOKEEPER_SESSION_TIMEOUT_MS = 6000
+_HTTP_THREADS = "32"
 _ZOOKEEPER_MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"
 _PINOT_MAIN = "org.apache.pinot.tools.admin.PinotAdministrator"
 _KAFKA_MAIN, _KAFKA_STORAGE_MAIN = "kafka.Kafka", "kafka.tools.StorageTool"
@@ -309,6 +310,16 @@ def _minion(ports: ClusterPorts, heap_mb: int) -> Role:
 
 
 def _listener(prefix: str, port: int) -> dict[str, str]:
-    """Properties that bind an HTTP listener to loopback; the plain ``.port`` keys bind to every address."""
-    protocol = f"{prefix}.access.protocols"
-    return {protocol: "http", f"{protocol}.http.host": HOST, f"{protocol}.http.port": str(port)}
+    """Properties that bind an HTTP listener to loopback; the plain ``.port`` keys bind to every address.
+
+    Pinot 1.x has two threads for each processor. With two processors, four requests that wait for a stream
+    which does not answer keep all others waiting for a minute.
+    """
+    protocol, threads = f"{prefix}.access.protocols", f"{prefix}.http.server.thread.pool"
+    return {
+        protocol: "http",
+        f"{protocol}.http.host": HOST,
+        f"{protocol}.http.port": str(port),
+        f"{threads}.corePoolSize": _HTTP_THREADS,
+        f"{threads}.maxPoolSize": _HTTP_THREADS,
+    }
