@@ -27,7 +27,7 @@ def test_our_source_reads_what_icebergs_own_library_reads(
     program: Program, numbers: Callable[[int, int], range]
 ) -> None:
     changes: Counter[str] = Counter()
-    for number in numbers(10, 100):
+    for number in numbers(8, 100):
         answer = program.ask({"number": number})
         assert answer["difference"] is None, f"history {number}:\n{answer['difference']}"
         assert answer["rows"] > 0
