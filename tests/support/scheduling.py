@@ -2,7 +2,8 @@
 
 Tests that need the same expensive thing (a Spark session, the hosted servers) run one after the other in one
 process, as it exists once; all others are distributed by file. The parts of a long group may run in several.
-Tests that disturb the cluster, by killing a role of it, run last, when no other test does.
+Tests that disturb the cluster, by killing a role of it or keeping it from its work, run last, when no other
+test does.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from xdist.scheduler import LoadScopeScheduling
 __all__ = ["DISTURBS", "PART", "SchedulingPlugin"]
 
 DISTURBS = pytest.mark.disturbs
-"""Marks a test that kills a role which tests of other groups use."""
+"""Marks a test that kills a role which tests of other groups use, or keeps it from its work."""
 PART = pytest.mark.part
 """Marks a test of one part of its group, with the part's name."""
 

@@ -337,7 +337,8 @@ def _wait_consuming(
         timeout_s=timeout_s,
         clock=clock,
         longest_poll_s=1.0,
-        remedy="check in the logs of the controller and the servers whether they can read the stream",
+        remedy="check in the logs of the controller and the servers whether they can read the stream, and"
+        " those of other tables: a controller resumes one table after the other",
     )
 
 

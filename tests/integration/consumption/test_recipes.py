@@ -30,6 +30,7 @@ from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import SECRET_KEY, quietly, secret_value
 from tests.support.cluster import PinotCluster
 from tests.support.faulty_http import FaultyHttp
+from tests.support.scheduling import DISTURBS
 from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
@@ -86,8 +87,11 @@ def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: Ma
 @pytest.mark.parametrize(
     ("change", "timeout_s", "words"),
     [
-        # No broker: the controller cannot read offsets, so it creates no segments.
-        ({_BROKERS: "127.0.0.1:1"}, 10.0, "no consuming segment for the partitions 0, 1"),
+        # No broker: the controller cannot read offsets, so it creates no segments. While it tries, for
+        # minutes on 1.x, it resumes no other table.
+        pytest.param(
+            {_BROKERS: "127.0.0.1:1"}, 10.0, "no consuming segment for the partitions 0, 1", marks=DISTURBS
+        ),
         # Servers cannot decode it, so the first segments after the change go to ERROR.
         ({_DECODER: "no.such.Decoder"}, 60.0, "could not be read"),
     ],
