@@ -254,18 +254,15 @@ class WriteOptions(ConnectionOptions):
             ConfigError: A check names a column that the table does not have or that is not a number, or two
                 columns.
         """
-        columns = {spec.name.lower(): spec.name for spec in schema.fields}
-        ranges = {
-            columns.get(name.lower(), name): value_range
-            for name, value_range in value_ranges(self.range_texts).items()
-        }
-        for column in ranges:
-            same = sorted(spec.name for spec in schema.fields if spec.name.lower() == column.lower())
+        ranges = {}
+        for name, value_range in value_ranges(self.range_texts).items():
+            same = sorted(spec.name for spec in schema.fields if spec.name.lower() == name.lower()) or [name]
             if len(same) > 1:
                 raise ConfigError(
-                    f"'{RANGE}{column}' could mean {' or '.join(same)}: Spark ignores case in options",
+                    f"'{RANGE}{same[0]}' could mean {' or '.join(same)}: Spark ignores case in options",
                     remedy="check the values in the DataFrame",
                 )
+            ranges[same[0]] = value_range
         checks = Checks(self.min_rows, self.max_rows_change, self.may_become_empty, ranges)
         checks.check_schema(schema)
         return checks
