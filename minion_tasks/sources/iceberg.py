@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException, pyarrow_to_schema, schema_to_pyarrow
-from pyiceberg.manifest import DataFile, FileFormat
+from pyiceberg.manifest import FileFormat
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
@@ -157,6 +157,7 @@ class IcebergSource(LakehouseSource[DataFileUnit]):
     def _plan(self, snapshot: Snapshot, selected: Schema, projection: str) -> Units[DataFileUnit]:
         files: dict[str, FileInfo] = {}
         plans, rows = {}, 0
+        not_in_orc = _not_in_orc(selected)
         for unit in plan_units(self._uri, self._table, snapshot, self._schema(snapshot)):
             data = unit.task.file
             if data.file_format not in FORMATS:
@@ -165,8 +166,14 @@ class IcebergSource(LakehouseSource[DataFileUnit]):
                     expected="Parquet or ORC",
                     where=visible(data.file_path),
                 )
-            if data.file_format == FileFormat.ORC:
-                self._check_orc(data, selected)
+            if data.file_format == FileFormat.ORC and not_in_orc:
+                raise SourceError(
+                    f"the Iceberg table {self._uri} has columns not read from ORC files: {not_in_orc}",
+                    expected="columns of other types, or Parquet files",
+                    where=visible(data.file_path),
+                    remedy="leave them out of the Pinot table, or rewrite the files of the Iceberg table as"
+                    " Parquet",
+                )
             uri = f"{self._uri}/{data.file_path}"
             identity = digest(data.file_path, projection, unit.delete_paths)
             files[uri] = FileInfo(uri, data.file_size_in_bytes, 0, identity)
@@ -174,18 +181,6 @@ class IcebergSource(LakehouseSource[DataFileUnit]):
             rows += data.record_count
         version = SourceVersion(str(snapshot.snapshot_id), snapshot.timestamp_ms)
         return Units(version, dict(sorted(files.items())), plans, rows)
-
-    def _check_orc(self, data: DataFile, selected: Schema) -> None:
-        """Refuse columns whose types pyiceberg does not find in ORC files, which store them as others."""
-        kinds = [(field.name, field.field_type) for field in selected.fields]
-        unread = [f"{visible(name)} ({kind})" for name, kind in kinds if isinstance(kind, _NOT_IN_ORC)]
-        if unread:
-            raise SourceError(
-                f"the Iceberg table {self._uri} has columns not read from ORC files: {', '.join(unread)}",
-                expected="columns of other types, or Parquet files",
-                where=visible(data.file_path),
-                remedy="leave them out of the Pinot table, or rewrite the Iceberg table's files as Parquet",
-            )
 
     def _known(self, error: Exception) -> SourceError | None:
         if isinstance(error, NoSuchTableError):
@@ -195,6 +190,12 @@ class IcebergSource(LakehouseSource[DataFileUnit]):
                 remedy="check the namespace and the table in inputDirURI, and input.fs.prop.uri",
             )
         return None
+
+
+def _not_in_orc(selected: Schema) -> str:
+    """List the columns whose types pyiceberg does not find in ORC files, which store them as others."""
+    kinds = [(field.name, field.field_type) for field in selected.fields]
+    return ", ".join(f"{visible(name)} ({kind})" for name, kind in kinds if isinstance(kind, _NOT_IN_ORC))
 
 
 def _is_as_selected(path: Path, table: Table, selected: Schema, columns: Columns) -> bool:
