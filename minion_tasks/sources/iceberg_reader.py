@@ -103,6 +103,8 @@ class UnitReader:
             reads: Path -> what reads the file; called in several threads, for files that are not kept.
         """
         missing = [path for path in reads if path not in self._kept]
+        if not missing:  # also in the threads that read delete files, which change nothing here
+            return [self._kept[path] for path in reads]
         contents = ExecutorFactory.get_or_create().map(lambda path: reads[path](), missing)
         new = dict(zip(missing, contents, strict=True))
         tables = [new[path] if path in new else self._kept[path] for path in reads]

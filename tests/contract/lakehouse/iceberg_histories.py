@@ -77,7 +77,7 @@ _VALUES: Mapping[str, list[Any]] = {
     "time": [None, time(0, 0, 1), time(23, 59, 59, 999999)],
     "binary": [None, b"", b"\x00\xff"],
     "fixed[3]": [None, b"abc", b"\x00\x80\xff"],
-    # Iceberg takes those from 8 on for less than 0, so it finds no key between.
+    # None from 8 on: Iceberg compares UUIDs as signed numbers, and skips delete files that have the keys.
     "uuid": [None, UUID(int=0), UUID("479c3e09-677c-4bbd-a479-3f349cb785e7")],
     "list<int>": [None, [], [1], [3, 2]],
     "timestamp_ns": [None, -1, 1_767_270_600_123_456_789],
@@ -199,7 +199,7 @@ class History:
     def _change_schema(self) -> Any:
         columns, partitioned = self._table.columns, self._table.partition_columns
         column = self._random.choice(list(columns))
-        # Iceberg reads no defaults with ORC files, and has these times since format 3 too.
+        # Defaults need format 3, as times in nanoseconds do, and Iceberg does not read them with ORC files.
         with_default = ["add_with_default"] if "timestamp_ns" in self._kinds else []
         change = self._random.choice(["add", "drop", "rename", "promote", "first", *with_default])
         if change in {"add", "add_with_default"}:

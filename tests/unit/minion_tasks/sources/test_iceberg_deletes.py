@@ -17,8 +17,11 @@ from pyiceberg.manifest import FileFormat
 from pyiceberg.types import LongType
 
 from controller_client.errors import SourceError
+from minion_tasks.sources import iceberg_reader
 from minion_tasks.sources.base import Columns
 from minion_tasks.sources.iceberg import IcebergSource
+from minion_tasks.sources.iceberg_deletes import plan_units
+from minion_tasks.sources.iceberg_reader import UnitReader
 from tests.unit.minion_tasks.sources.equality_deletes import BOUNDS, FORMAT, KEYS, ROWS, commit_deletes
 from tests.unit.minion_tasks.sources.lakehouse import Follower
 
@@ -100,6 +103,24 @@ def test_a_file_of_several_batches(orders: Orders, keys: int) -> None:
     deleted = rows[:: 300_000 // keys]
     orders.delete(deleted, ["k"])
     assert orders.follow("k", "city") == Counter(rows) - Counter(deleted)
+
+
+def test_delete_files_that_are_not_kept_are_read_again(
+    orders: Orders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(iceberg_reader, "_KEPT_BYTES", 0)
+    orders.append((1, "Oslo"), (9, "Oslo"))
+    orders.append((11, "Oslo"), (19, "Oslo"))
+    orders.delete([(1, None), (11, None)], ["k"])
+    orders.delete([(19, None)], ["k"])
+    table, snapshot = orders.table, orders.table.current_snapshot()
+    assert snapshot is not None
+    units = plan_units("orders", table, snapshot, table.schema())
+    reader, rows = UnitReader(table), 0
+    # The second unit has the delete file of the first one, and one more.
+    for unit in sorted(units, key=lambda unit: len(unit.equality_deletes)):
+        rows += sum(map(len, reader.batches(unit, table.schema())))
+    assert rows == 1
 
 
 def test_a_unit_is_read_again_only_if_its_bounds_may_have_the_keys(orders: Orders) -> None:
