@@ -5,7 +5,12 @@ from controller_client.zookeeper.connection import ZooKeeperConnection
 from controller_client.zookeeper.holder import LockHolder, process_name
 from controller_client.zookeeper.lease import Alone, Lease, LeaseState, Turn
 from controller_client.zookeeper.lock import ClusterLock, TableLock
-from controller_client.zookeeper.property_store import PropertyStore, segment_path, segments_path
+from controller_client.zookeeper.property_store import (
+    PropertyStore,
+    read_segment_records,
+    segment_path,
+    segments_path,
+)
 from controller_client.zookeeper.record import RECORD_LIMIT_BYTES, Versioned, ZNRecord, mentions
 from controller_client.zookeeper.standing import Standing, read_standing
 from controller_client.zookeeper.transaction import CreateNode, DeleteNode, Write
@@ -36,6 +41,7 @@ __all__ = [
     "ZooKeeperConnection",
     "mentions",
     "process_name",
+    "read_segment_records",
     "read_standing",
     "segment_path",
     "segments_path",

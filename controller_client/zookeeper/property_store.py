@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Self
 
 from kazoo.client import KazooClient
@@ -17,7 +17,9 @@ from controller_client.zookeeper.connection import ZooKeeperConnection
 from controller_client.zookeeper.record import Versioned, ZNRecord
 from controller_client.zookeeper_access import ZooKeeperAccess
 
-__all__ = ["PropertyStore", "segment_path", "segments_path"]
+__all__ = ["PropertyStore", "read_segment_records", "segment_path", "segments_path"]
+
+_PAGE = 1000
 
 
 class PropertyStore(Closing):
@@ -211,3 +213,15 @@ def segments_path(table: TableName) -> str:
 def segment_path(table: TableName, segment: str) -> str:
     """Return the path of a segment's record in the property store; the table's name is with type."""
     return f"{segments_path(table)}/{segment}"
+
+
+def read_segment_records(
+    store: PropertyStore, table: TableName, segments: Sequence[str]
+) -> Iterator[tuple[str, ZNRecord]]:
+    """Yield segments with their records, a page in memory at a time; those deleted meanwhile are omitted."""
+    for start in range(0, len(segments), _PAGE):
+        page = segments[start : start + _PAGE]
+        records = store.get_many([segment_path(table, name) for name in page])
+        for name, versioned in zip(page, records, strict=True):
+            if versioned is not None:
+                yield name, versioned.record

@@ -13,12 +13,10 @@ from controller_client.publishing.checks.live import LiveValues
 from controller_client.publishing.checks.staged import describe_staged
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.rest.lineage import TableView
-from controller_client.zookeeper import PropertyStore, segment_path
+from controller_client.zookeeper import PropertyStore, read_segment_records
 from spark_connectors.write.plan import WritePlan
 
 __all__ = ["check_staged"]
-
-_PAGE = 1000
 
 
 def check_staged(
@@ -60,11 +58,5 @@ def check_staged(
 
 
 def _rows_of(store: PropertyStore, table: TableName, visible: Collection[str]) -> Mapping[str, int]:
-    names, rows = sorted(visible), {}
-    for start in range(0, len(names), _PAGE):
-        page = names[start : start + _PAGE]
-        records = store.get_many([segment_path(table, name) for name in page])
-        for name, versioned in zip(page, records, strict=True):
-            if versioned is not None:  # else deleted after it was listed
-                rows[name] = SegmentMetadata.from_json(versioned.record.simple_fields).total_docs or 0
-    return rows
+    records = read_segment_records(store, table, sorted(visible))
+    return {name: SegmentMetadata.from_json(record.simple_fields).total_docs or 0 for name, record in records}

@@ -9,10 +9,8 @@ from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.common.parsing import whole_number
 from controller_client.filestore import FileInfo
-from controller_client.zookeeper import PropertyStore, segment_path
+from controller_client.zookeeper import PropertyStore, read_segment_records
 from minion_tasks.file_ingestion.plan.provenance import Provenance
-
-_PAGE = 1000
 
 
 @dataclass(frozen=True)
@@ -51,18 +49,12 @@ def read_contents(client: ControllerClient, store: PropertyStore, table: TableNa
     uris_of: dict[str, tuple[str, ...]] = {}
     foreign: list[str] = []
     rows: dict[str, int] = {}
-    for start in range(0, len(names), _PAGE):
-        page = names[start : start + _PAGE]
-        found = store.get_many([segment_path(table, name) for name in page])
-        for name, versioned in zip(page, found, strict=True):
-            if versioned is None:
-                continue  # deleted after it was listed
-            rows[name] = whole_number(versioned.record.simple_fields.get("segment.total.docs")) or 0
-            custom = versioned.record.map_fields.get("custom.map", {})
-            provenance = Provenance.from_custom_map(custom, segment=name)
-            if provenance is None:
-                foreign.append(name)
-                continue
-            inputs = [files.setdefault(file.uri, file) for file in provenance.inputs]
-            uris_of[name] = tuple(file.uri for file in inputs)
+    for name, record in read_segment_records(store, table, names):
+        rows[name] = whole_number(record.simple_fields.get("segment.total.docs")) or 0
+        provenance = Provenance.from_custom_map(record.map_fields.get("custom.map", {}), segment=name)
+        if provenance is None:
+            foreign.append(name)
+            continue
+        inputs = [files.setdefault(file.uri, file) for file in provenance.inputs]
+        uris_of[name] = tuple(file.uri for file in inputs)
     return TableContents(files, uris_of, tuple(foreign), rows)
