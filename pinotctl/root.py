@@ -7,6 +7,7 @@ not have applied the call; 130 interrupted by Ctrl-C.
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import sys
 import traceback
@@ -72,9 +73,9 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 
     Read from the raw command line, since the error may be that the command line cannot be parsed.
     """
-    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
     return any(
-        word == "--output=json" or (word, following) == ("--output", "json") for word, following in pairs
+        word == "--output=json" or (word, following) == ("--output", "json")
+        for word, following in itertools.pairwise([*arguments, ""])
     )
 
 

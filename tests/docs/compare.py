@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -53,10 +54,9 @@ def _agree(shown: list[str], printed: list[str]) -> bool:
 
 def _last_of_progress(lines: Sequence[str]) -> list[str]:
     """Remove lines of progress that another one follows."""
-    following = [*lines[1:], ""]
     return [
         line
-        for line, after in zip(lines, following, strict=True)
+        for line, after in itertools.pairwise([*lines, ""])
         if not (_PROGRESS.fullmatch(line) and _PROGRESS.fullmatch(after))
     ]
 

@@ -55,6 +55,7 @@ def _commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tu
 
 
 COMMANDS = dict(_commands(cli))
+GROUPS = sorted({" ".join(name.split()[:depth]) for name in COMMANDS for depth in range(len(name.split()))})
 
 
 @pytest.fixture
@@ -96,6 +97,14 @@ def nobody(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Settings of a controller that does not answer, without waits between retries."""
     monkeypatch.setattr(SystemClock, "sleep", lambda *_: None)
     return {"PINOT_CONTROLLER_URL": f"http://127.0.0.1:{closed_port()}", "PINOTCTL_CONFIG": "/no/such/file"}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_group_without_a_command_shows_its_help(run: Run, group: str) -> None:
+    result = run(*group.split())
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Usage: ")
+    assert "\nCommands:\n" in result.stderr
 
 
 # click leaves a file open if another one cannot be opened; the process ends then.
