@@ -43,7 +43,6 @@ class CliContext:
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         self.out = Output()
         self.verbose = 0
-        self.settings = Settings({}, env={})
         self.entry_point: EntryPoint | None = None
         """Entry point of the innermost command: names the extra to install when a module is missing."""
         self._env = env
@@ -64,6 +63,11 @@ class CliContext:
             # kazoo warns at each connection attempt; our error at the end reports it once.
             logging.getLogger("kazoo").setLevel(logging.CRITICAL)
         self.settings = Settings(flags, self._env, profile)
+
+    @functools.cached_property
+    def settings(self) -> Settings:
+        """The settings; before :meth:`configure`, those that need no flags."""
+        return Settings({}, self._env)
 
     def controller_config(self, url: str | None = None) -> ControllerConfig:
         """Address and credentials of the controller.

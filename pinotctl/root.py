@@ -12,6 +12,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -44,6 +45,7 @@ class RootGroup(LazyGroup):
         """
         arguments = list(sys.argv[1:] if args is None else args)
         context: CliContext = extra.setdefault("obj", CliContext())
+        _open_missing_streams()
         if isinstance(sys.stdout, io.TextIOWrapper):
             # A character that the terminal's encoding lacks is escaped; it must not make a command fail
             # halfway.
@@ -68,6 +70,16 @@ class RootGroup(LazyGroup):
         sys.exit(result if isinstance(result, int) else 0)
 
 
+def _open_missing_streams() -> None:
+    """Open those of the standard streams that the process was started without, as by ``pinotctl ... >&-``.
+
+    In this order each gets the number that others expect it to have.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - until the end
+
+
 def _wants_json(arguments: Sequence[str]) -> bool:
     """Whether to write errors as JSON.
 
@@ -83,9 +95,10 @@ def _report(error: Exception, context: CliContext, *, as_json: bool) -> int:
     """Write an error to stderr and return the exit code."""
     if isinstance(error, ModuleNotFoundError) and context.entry_point is not None:
         error = missing_dependency(context.entry_point, error)
-    if isinstance(error, OSError) and error.filename is not None and not isinstance(error, PinotPluginError):
+    if isinstance(error, OSError) and error.strerror and not isinstance(error, PinotPluginError):
         where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
-        reported = SetupError(f"the file cannot be used: {error.strerror}", where=where)
+        what = "the file cannot be used" if where else "reading or writing failed"
+        reported = SetupError(f"{what}: {error.strerror}", where=where)
         reported.__cause__ = error
         error = reported
     if context.verbose and not isinstance(error, click.ClickException):

@@ -199,6 +199,44 @@ def test_an_invalid_profiles_file(run: Run, config_file: Path, content: bytes) -
     _check(result, [repr(content)])
 
 
+def test_an_invalid_profiles_file_of_the_user(run: Run, tmp_path: Path) -> None:
+    """The file is found without ``PINOTCTL_CONFIG``, too."""
+    for variable, folder in (("XDG_CONFIG_HOME", tmp_path), ("HOME", tmp_path / ".config")):
+        folder.mkdir(exist_ok=True)
+        (folder / "pinotctl.toml").write_text('[default]\ncontroler = "http://x"\n')
+        env = {"PINOTCTL_CONFIG": "", "XDG_CONFIG_HOME": "", variable: str(tmp_path)}
+        result = run("config", "show", env=env)
+        assert result.exit_code == 2
+        assert result.stderr.startswith("Error: unknown key controler\n")
+        assert f"profile default in {folder / 'pinotctl.toml'}" in result.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_process_without_standard_streams(closed: str, nobody: dict[str, str]) -> None:
+    for words, code in ((("config", "show"), 0), (("query",), 2)):
+        shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *pinotctl(*words)]
+        done = subprocess.run(shell, check=False, capture_output=True, text=True, env=os.environ | nobody)
+        assert done.returncode == code
+        assert "Unexpected" not in done.stderr
+        assert done.stdout.startswith("setting") == (code == 0 and ">&-" not in closed.split())
+
+
+def test_a_full_disk_is_said(nobody: dict[str, str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            pinotctl("config", "show"),
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | nobody,
+        )
+    assert (done.returncode, done.stderr) == (
+        1,
+        "Error: reading or writing failed: No space left on device\n",
+    )
+
+
 def test_a_file_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["cluster", "status", "--dir", "/dev/null"])
     assert result.exit_code == 1
