@@ -1,8 +1,8 @@
-"""A click group that has a table of its commands, and imports a command only when it is used.
+"""Click groups: one with better help than click's own, and one that imports a command only when it is used.
 
-The line that ``--help`` shows for a command is the first line of the docstring of the command's module, read
-from the source text. Listing the commands therefore imports none of their modules, and there is no second
-table of help texts that could drift away from them.
+The latter has a table of its commands. The line that ``--help`` shows for a command is the first line of the
+docstring of the command's module, read from the source text. Listing the commands therefore imports none of
+their modules, and there is no second table of help texts that could drift away from them.
 
 The table has entry points as text: module, attribute, and the extra that brings the dependencies, if any::
 
@@ -26,15 +26,46 @@ from controller_client.errors import SetupError
 from pinotctl.arguments import check_values
 from pinotctl.context import CliContext
 
-__all__ = ["LazyGroup", "missing_dependency", "one_line_help"]
+__all__ = ["CommandGroup", "LazyGroup", "missing_dependency", "one_line_help"]
 
 _DOCSTRING_START = re.compile(r"""\s*(?:\#.*\n\s*)*[rR]?(?:\"\"\"|''')\s*(?P<line>[^\n]*)""")
+
+_ANY_LENGTH = 1000
 
 # A docstring may begin with the command it is about: "``pinotctl serve``: run a role ..."
 _ADDRESS = re.compile(r"^``pinotctl[^`]*``: ?")
 
 
-class LazyGroup(click.Group):
+class CommandGroup(click.Group):
+    """A group whose help has whole sentences about its commands, and which knows misspelt ones."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Do as click does, and suggest the nearest names for a misspelt command."""
+        name = args[0]
+        names = self.list_commands(ctx)
+        if name not in names and not name.startswith("-"):
+            near = difflib.get_close_matches(name, names, n=3)
+            hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+            ctx.fail(f"No such command {name!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands; unlike click's method, whole sentences on more than one line."""
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(self.lines()))
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Name of each command, and what it does in a sentence."""
+        return [
+            (name, command.get_short_help_str(limit=_ANY_LENGTH))
+            for name, command in self.commands.items()
+            if not command.hidden
+        ]
+
+
+class LazyGroup(CommandGroup):
     """A group whose commands are imported when they are used, next to those that are added as usual.
 
     Args:
@@ -79,18 +110,6 @@ class LazyGroup(click.Group):
             )
         return check_values(command)
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Do as click does, and suggest the nearest names for a misspelt command."""
-        name = args[0]
-        names = self.list_commands(ctx)
-        if name not in names and not name.startswith("-"):
-            near = difflib.get_close_matches(name, names, n=3)
-            hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            ctx.fail(f"No such command {name!r}.{hint}")
-        return super().resolve_command(ctx, args)
-
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete names of commands and options; unlike click's method, without importing the commands."""
         items = [
@@ -100,17 +119,12 @@ class LazyGroup(click.Group):
         ]
         return items + click.Command.shell_complete(self, ctx, incomplete)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands; unlike click's method, without importing them."""
-        rows = [(name, one_line_help(point)) for name, point in self.entry_points.items()]
-        rows += [
-            (name, command.get_short_help_str(limit=100))
-            for name, command in self.commands.items()
-            if not command.hidden
+    def lines(self) -> list[tuple[str, str]]:
+        """Name of each command, and what it does in a sentence; imports none."""
+        return [
+            *super().lines(),
+            *((name, one_line_help(point)) for name, point in self.entry_points.items()),
         ]
-        if rows:
-            with formatter.section("Commands"):
-                formatter.write_dl(sorted(rows))
 
 
 def one_line_help(point: importlib.metadata.EntryPoint) -> str:

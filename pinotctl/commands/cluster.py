@@ -20,6 +20,7 @@ from jvm_bridge.local_cluster import (
 from pinotctl.commands.jar_progress import jar_progress
 from pinotctl.commands.log_view import follow, tail
 from pinotctl.context import CliContext, pass_cli
+from pinotctl.lazy import CommandGroup
 from pinotctl.options import confirm, dry_run_option, output_option, yes_option
 
 _MIB = 1024 * 1024
@@ -32,7 +33,7 @@ dir_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def cluster() -> None:
     """Start, inspect and stop a whole Pinot cluster on this machine."""
 

@@ -20,12 +20,13 @@ from __future__ import annotations
 import click
 
 from pinotctl.context import CliContext, pass_cli
+from pinotctl.lazy import CommandGroup
 from pinotctl.options import output_option
 
 __all__ = ["config"]
 
 
-@click.group(help=__doc__)
+@click.group(help=__doc__, cls=CommandGroup)
 def config() -> None:  # noqa: D103  # help is the module's docstring
     pass
 

@@ -18,6 +18,7 @@ from pinotctl.commands.consumption_partitions import pause_partitions_of, resume
 from pinotctl.commands.consumption_recipes import note_jumps, note_warnings
 from pinotctl.commands.each_table import each_table
 from pinotctl.context import CliContext, pass_cli
+from pinotctl.lazy import CommandGroup
 from pinotctl.named_arguments import table_argument
 from pinotctl.options import (
     confirm,
@@ -54,7 +55,7 @@ _NO_STREAM = click.option(
 )
 
 
-@click.group(help=__doc__)
+@click.group(help=__doc__, cls=CommandGroup)
 def consumption() -> None:  # noqa: D103  # help is the module's docstring
     pass
 

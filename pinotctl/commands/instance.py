@@ -6,13 +6,14 @@ import click
 
 from pinotctl.commands.instance_changes import INSTANCE_CHANGES, known_instance
 from pinotctl.context import CliContext, pass_cli
+from pinotctl.lazy import CommandGroup
 from pinotctl.named_arguments import instance_argument
 from pinotctl.options import output_option
 
 __all__ = ["instance"]
 
 
-@click.group(help=__doc__)
+@click.group(help=__doc__, cls=CommandGroup)
 def instance() -> None:  # noqa: D103  # help is the module's docstring
     pass
 

@@ -7,10 +7,11 @@ import click
 from jvm_bridge.jars import pinot_jars
 from pinotctl.commands.jar_progress import jar_progress
 from pinotctl.context import CliContext, pass_cli
+from pinotctl.lazy import CommandGroup
 from pinotctl.options import output_option
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def jars() -> None:
     """Fetch, show and warm up the jars of Pinot that run in the JVM."""
 

@@ -9,6 +9,7 @@ import click
 from controller_client.common.text import utc_text
 from controller_client.zookeeper import Standing, read_standing
 from pinotctl.context import CliContext, pass_cli
+from pinotctl.lazy import CommandGroup
 from pinotctl.options import output_option
 
 __all__ = ["leases"]
@@ -16,7 +17,7 @@ __all__ = ["leases"]
 _COLUMNS = ("kind", "name", "state", "owner", "host", "pid", "since", "number")
 
 
-@click.group(help=__doc__)
+@click.group(help=__doc__, cls=CommandGroup)
 def leases() -> None:  # noqa: D103  # help is the module's docstring
     pass
 

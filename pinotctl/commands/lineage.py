@@ -12,6 +12,7 @@ from controller_client.common.text import counted_text
 from controller_client.errors import ConfigError, NotFoundError
 from pinotctl.arguments import table_with_type
 from pinotctl.context import CliContext, pass_cli
+from pinotctl.lazy import CommandGroup
 from pinotctl.named_arguments import table_argument
 from pinotctl.options import confirm, dry_run_option, output_option, yes_option
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["lineage"]
 
 
-@click.group(help=__doc__)
+@click.group(help=__doc__, cls=CommandGroup)
 def lineage() -> None:  # noqa: D103  # help is the module's docstring
     pass
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from pinotctl.context import CliContext, pass_cli
+from pinotctl.lazy import CommandGroup
 from pinotctl.options import output_option
 
 __all__ = ["monitoring"]
@@ -15,7 +16,7 @@ __all__ = ["monitoring"]
 _COLUMNS = ("name", "type", "labels", "unit", "processes", "meaning")
 
 
-@click.group(help=__doc__)
+@click.group(help=__doc__, cls=CommandGroup)
 def monitoring() -> None:  # noqa: D103  # help is the module's docstring
     pass
 

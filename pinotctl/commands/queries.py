@@ -10,12 +10,13 @@ import click
 
 from controller_client.errors import ConflictError, NotAppliedError, NotFoundError
 from pinotctl.context import CliContext, pass_cli
+from pinotctl.lazy import CommandGroup
 from pinotctl.options import dry_run_option, output_option
 
 __all__ = ["queries"]
 
 
-@click.group(help=__doc__)
+@click.group(help=__doc__, cls=CommandGroup)
 def queries() -> None:  # noqa: D103  # help is the module's docstring
     pass
 

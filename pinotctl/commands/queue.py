@@ -16,6 +16,7 @@ from controller_client.errors import NotFoundError, RejectedError
 from pinotctl.arguments import table_with_type
 from pinotctl.commands.queue_waiting import waiting
 from pinotctl.context import CliContext, pass_cli
+from pinotctl.lazy import CommandGroup
 from pinotctl.options import confirm, dry_run_option, output_option, wait_options, yes_option
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ __all__ = ["queue"]
 _TYPE = click.argument("task_type", metavar="TASK_TYPE")
 
 
-@click.group(help=__doc__)
+@click.group(help=__doc__, cls=CommandGroup)
 def queue() -> None:  # noqa: D103  # help is the module's docstring
     pass
 

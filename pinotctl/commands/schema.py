@@ -16,6 +16,7 @@ from pinotctl.commands.schema_reload import (
     tables_of_schema,
 )
 from pinotctl.context import CliContext, pass_cli
+from pinotctl.lazy import CommandGroup
 from pinotctl.named_arguments import schema_argument
 from pinotctl.options import confirm, dry_run_option, output_option, timeout_option, yes_option
 
@@ -24,7 +25,7 @@ __all__ = ["schema"]
 _FILE = click.argument("file", type=click.File(encoding="utf-8"))
 
 
-@click.group(help=__doc__)
+@click.group(help=__doc__, cls=CommandGroup)
 def schema() -> None:  # noqa: D103  # help is the module's docstring
     pass
 

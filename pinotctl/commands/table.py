@@ -21,6 +21,7 @@ from pinotctl.commands.table_reload import RELOADS
 from pinotctl.commands.table_serving import SERVING
 from pinotctl.commands.table_validate import validate
 from pinotctl.context import CliContext, pass_cli
+from pinotctl.lazy import CommandGroup
 from pinotctl.named_arguments import table_argument
 from pinotctl.options import confirm, dry_run_option, output_option, yes_option
 
@@ -35,7 +36,7 @@ _SKIP_TASKS = click.option(
 )
 
 
-@click.group(help=__doc__)
+@click.group(help=__doc__, cls=CommandGroup)
 def table() -> None:  # noqa: D103  # help is the module's docstring
     pass
 

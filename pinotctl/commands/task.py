@@ -30,6 +30,7 @@ from pinotctl.commands.task_session import session
 from pinotctl.commands.task_tools import run_tools, show_progress
 from pinotctl.commands.task_versions import follow, rollback, versions
 from pinotctl.context import CliContext, pass_cli
+from pinotctl.lazy import CommandGroup
 from pinotctl.named_arguments import table_argument
 from pinotctl.options import (
     confirm,
@@ -44,7 +45,7 @@ _IDLE_POLLS = 2
 """More than one, because a run releases its lock before its session is read again."""
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def task() -> None:
     """Register and run FileIngestionTask, and inspect its sessions."""
 

@@ -35,6 +35,7 @@ from pinotctl.commands.task_tools import (
     version_fields,
 )
 from pinotctl.context import CliContext, pass_cli
+from pinotctl.lazy import CommandGroup
 from pinotctl.named_arguments import table_argument
 from pinotctl.options import confirm, dry_run_option, output_option, yes_option
 
@@ -46,7 +47,7 @@ _SESSION = click.option(
 _NAMES_SHOWN = 10
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def session() -> None:
     """Inspect the sessions of FileIngestionTask, write a report, clear them."""
 

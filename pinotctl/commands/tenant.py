@@ -12,6 +12,7 @@ from controller_client.common.text import counted_text, did_you_mean
 from controller_client.errors import ConflictError, NotAppliedError, NotFoundError
 from pinotctl.commands.instance_changes import known_instance
 from pinotctl.context import CliContext, pass_cli
+from pinotctl.lazy import CommandGroup
 from pinotctl.named_arguments import tenant_argument
 from pinotctl.options import confirm, dry_run_option, output_option, yes_option
 
@@ -49,7 +50,7 @@ def _count_option(help_text: str) -> Callable[[_Command], _Command]:
     return click.option("--count", type=click.IntRange(min=1), metavar="N", help=help_text)
 
 
-@click.group(help=__doc__)
+@click.group(help=__doc__, cls=CommandGroup)
 def tenant() -> None:  # noqa: D103  # help is the module's docstring
     pass
 

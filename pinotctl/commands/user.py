@@ -16,6 +16,7 @@ import click
 from controller_client.errors import ConfigError, ConflictError
 from pinotctl.arguments import read_text
 from pinotctl.context import CliContext, pass_cli
+from pinotctl.lazy import CommandGroup
 from pinotctl.options import confirm, dry_run_option, output_option, yes_option
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _rights(command: _Command) -> _Command:
     return command
 
 
-@click.group(help=__doc__)
+@click.group(help=__doc__, cls=CommandGroup)
 def user() -> None:  # noqa: D103  # help is the module's docstring
     pass
 

@@ -7,12 +7,13 @@ import click
 from controller_client.errors import NotFoundError
 from controller_client.zookeeper import PropertyStore, ZNRecord
 from pinotctl.context import CliContext, pass_cli
+from pinotctl.lazy import CommandGroup
 from pinotctl.options import output_option
 
 __all__ = ["zk"]
 
 
-@click.group(help=__doc__)
+@click.group(help=__doc__, cls=CommandGroup)
 def zk() -> None:  # noqa: D103  # help is the module's docstring
     pass
 
@@ -22,7 +23,7 @@ def zk() -> None:  # noqa: D103  # help is the module's docstring
 @output_option()
 @pass_cli
 def get(cli: CliContext, path: str) -> None:
-    """Show the record at a path below the cluster's root, e.g. /PROPERTYSTORE/SEGMENTS/flights_OFFLINE/x."""
+    """Show the record at a path below the cluster's root, such as /CONFIGS/CLUSTER."""
     store = cli.property_store()
     absolute = _absolute(store, path)
     found = store.connection.get(absolute)
@@ -51,7 +52,7 @@ def get(cli: CliContext, path: str) -> None:
 @output_option()
 @pass_cli
 def children(cli: CliContext, path: str) -> None:
-    """List the children of a path below the cluster's root, e.g. /LIVEINSTANCES."""
+    """List the children of a path below the cluster's root, such as /LIVEINSTANCES."""
     store = cli.property_store()
     absolute = _absolute(store, path)
     names = store.connection.children(absolute)

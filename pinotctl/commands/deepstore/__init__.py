@@ -11,11 +11,12 @@ from pinotctl.commands.deepstore.repair import repair
 from pinotctl.commands.deepstore.safe_to_stop import safe_to_stop
 from pinotctl.commands.deepstore.sweep import sweep
 from pinotctl.commands.deepstore.watch import watch
+from pinotctl.lazy import CommandGroup
 
 __all__ = ["deepstore"]
 
 
-@click.group(help=__doc__)
+@click.group(help=__doc__, cls=CommandGroup)
 def deepstore() -> None:  # noqa: D103  # help is the module's docstring
     pass
 

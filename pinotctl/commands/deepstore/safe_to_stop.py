@@ -45,7 +45,7 @@ def safe_to_stop(
     rate: float,
     limits: TarLimits,
 ) -> None:
-    """Find segments whose last good copy is on SERVER, named as in Helix, e.g. Server_host_8098.
+    """Find segments whose last good copy is on SERVER, named as in Helix, such as Server_host_8098.
 
     Run it before you stop, restart, rebalance or retag a server. Name all servers that will be down at the
     same time: they are no copies for each other. The exit code is 1 if a committed segment would lose its

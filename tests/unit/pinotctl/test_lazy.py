@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -59,7 +60,16 @@ def test_every_command_has_help_and_its_line_in_that_of_pinotctl(run: Run) -> No
 def test_for_a_misspelt_command_the_nearest_is_suggested(run: Run) -> None:
     result = run("tabel", "list")
     assert result.exit_code == 2
-    assert "No such command 'tabel'. Did you mean table?" in result.stderr
+    assert "No such command 'tabel'. Did you mean 'table'?" in result.stderr
+
+
+def test_the_list_of_a_group_has_whole_sentences(run: Run) -> None:
+    groups = {name.rpartition(" ")[0] for name in COMMANDS} - {""}
+    assert len(groups) > 15
+    for group in groups:
+        shown = run(*group.split(), "--help").stdout.partition("\nCommands:\n")[2]
+        for line in re.split(r"\n(?=  \w)", shown.rstrip("\n")):
+            assert re.fullmatch(r"[A-Z].*[^.]\.", " ".join(line.split()[1:])), (group, line)
 
 
 def test_the_shell_completes_commands_and_options() -> None:
