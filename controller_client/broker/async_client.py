@@ -32,12 +32,12 @@ class AsyncBrokerClient:
     its thread until the broker answers or ``timeout_s`` has passed.
 
     Args:
-        config: How to reach the brokers, or their base addresses.
+        config: How to reach the brokers; or only their base addresses, as a list or separated by commas.
         concurrency: Maximum number of queries at a time; others wait for their turn.
     """
 
-    def __init__(self, config: BrokerConfig | Sequence[str], *, concurrency: int = 8) -> None:
-        self.config = config if isinstance(config, BrokerConfig) else BrokerConfig(tuple(config))
+    def __init__(self, config: BrokerConfig | Sequence[str] | str, *, concurrency: int = 8) -> None:
+        self.config = BrokerConfig.at(config)
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="pinot-query")
         self._idle: deque[BrokerClient] = deque()
 

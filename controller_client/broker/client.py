@@ -41,7 +41,7 @@ class BrokerClient(Closing):
     thread-safe.
 
     Args:
-        config: How to reach the brokers, or their base addresses.
+        config: How to reach the brokers; or only their base addresses, as a list or separated by commas.
         session: HTTP session to use; it is not closed. Default: a new session.
         clock: Time and sleep of the retries.
         rng: Random source for the first broker and the retries' jitter.
@@ -49,13 +49,13 @@ class BrokerClient(Closing):
 
     def __init__(
         self,
-        config: BrokerConfig | Sequence[str],
+        config: BrokerConfig | Sequence[str] | str,
         *,
         session: requests.Session | None = None,
         clock: Clock | None = None,
         rng: random.Random | None = None,
     ) -> None:
-        self.config = config if isinstance(config, BrokerConfig) else BrokerConfig(tuple(config))
+        self.config = BrokerConfig.at(config)
         self._clock: Clock = clock or SystemClock()
         self._rng = rng or random.Random()  # noqa: S311 - the choice of a broker is no secret
         self._owned = HttpSession() if session is None else None
@@ -64,6 +64,9 @@ class BrokerClient(Closing):
             for url in self.config.urls
         ]
         self._rng.shuffle(self._transports)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({','.join(self.config.urls)!r})"
 
     def close(self) -> None:
         """Close the connections."""

@@ -51,7 +51,7 @@ class RestClient(Closing):
         users: Users of the basic access control.
 
     Args:
-        config: How to reach the controller.
+        config: How to reach the controllers; or only their base addresses, separated by commas.
         session: HTTP session to use; it is not closed. Default: a new session.
         clock: Time and sleep of retries and waits.
         rng: Random source for the retries' jitter.
@@ -59,13 +59,13 @@ class RestClient(Closing):
 
     def __init__(
         self,
-        config: ControllerConfig,
+        config: ControllerConfig | str,
         *,
         session: requests.Session | None = None,
         clock: Clock | None = None,
         rng: random.Random | None = None,
     ) -> None:
-        self.config = config
+        self.config = config = ControllerConfig.at(config)
         self.clock: Clock = clock or SystemClock()
         self._transport = Transport(config, session=session, clock=self.clock, rng=rng)
         self.cluster = ClusterApi(self._transport)
@@ -82,6 +82,9 @@ class RestClient(Closing):
         self.rebalance = RebalanceApi(self._transport, self.tables, self.cluster.capabilities)
         self.brokers = BrokersApi(config, self.cluster, self.clock)
         self.users = UsersApi(self._transport)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.config.url!r})"
 
     def close(self) -> None:
         """Close the connections."""

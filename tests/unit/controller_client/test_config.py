@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from controller_client import BrokerClient, ControllerClient
 from controller_client.config import (
     BasicAuth,
     BearerToken,
@@ -35,9 +36,23 @@ def test_a_secret_never_shows() -> None:
     config = ControllerConfig("http://h:9000", auth=BasicAuth("me", Secret("hidden")))
     for text in (repr(config), str(config), f"{config.auth}", repr(BearerToken(Secret("hidden")))):
         assert "hidden" not in text
+    assert "hidden" not in repr(ControllerClient(config))
     again = pickle.loads(pickle.dumps(config))  # noqa: S301
     assert again == config
     assert again.auth.password.reveal() == "hidden"
+
+
+def test_clients_take_addresses_alone() -> None:
+    controller = "http://h:9000, http://i:9000"
+    with ControllerClient(controller) as client:
+        assert client.config == ControllerConfig(controller)
+        assert repr(client) == "ControllerClient('http://h:9000,http://i:9000')"
+    for brokers in ("http://h:8099,http://i:8099", ["http://h:8099", "http://i:8099"]):
+        with BrokerClient(brokers) as broker:
+            assert broker.config == BrokerConfig(("http://h:8099", "http://i:8099"))
+    for client_class in (ControllerClient, BrokerClient):
+        with pytest.raises(ConfigError, match="http"):
+            client_class("h:9000")
 
 
 def test_credentials_in_an_address_are_moved_out() -> None:
