@@ -13,7 +13,7 @@ TAR       the tars
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from functools import partial
@@ -23,7 +23,7 @@ from urllib.parse import quote
 from controller_client.common.disk import naming_full_disks
 from controller_client.common.folders import scratch_folder
 from controller_client.common.names import TableName
-from controller_client.errors import NotFoundError
+from controller_client.errors import ConflictError, NotFoundError
 from controller_client.filestore import FileStore, scheme_of
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.rest.capabilities import Capability
@@ -127,9 +127,21 @@ class Pushing:
             naming_full_disks(folder),
             ThreadPoolExecutor(_PARALLEL_PUSHES, thread_name_prefix="push") as pool,
         ):
-            push = partial(self._push_metadata if by_metadata else self._push_tars, folder)
-            for _ in pool.map(push, batches):
+            send = partial(self._send_metadata if by_metadata else self._send_tars, folder)
+            for _ in pool.map(partial(self._push, send), batches):
                 pass
+
+    def _push(self, send: Callable[[Sequence[StagedSegment]], None], batch: Sequence[StagedSegment]) -> None:
+        try:
+            send(batch)
+        except ConflictError as error:
+            # The push of a run that was killed may have arrived at the same time: that is the same segment.
+            missing = [segment for segment in batch if not self._is_the_same(segment)]
+            if len(missing) == len(batch):
+                raise
+            logger.info("%s: another run pushed the same segment: %s", self._table, error.message)
+            if missing:
+                self._push(send, missing)
 
     def _is_by_metadata(self, segment: StagedSegment) -> bool:
         """Return whether only metadata is sent, which requires staging folder and deep store in one store."""
@@ -144,7 +156,7 @@ class Pushing:
         )
         return False
 
-    def _push_metadata(self, folder: Path, batch: Sequence[StagedSegment]) -> None:
+    def _send_metadata(self, folder: Path, batch: Sequence[StagedSegment]) -> None:
         entries = [
             BatchEntry(
                 segment.name, _encoded(segment.tar_uri), folder / f"{file_name_of(segment.name)}.tar.gz"
@@ -167,7 +179,7 @@ class Pushing:
             for path in (*(entry.metadata_tar for entry in entries), batch_path):
                 path.unlink(missing_ok=True)
 
-    def _push_tars(self, folder: Path, batch: Sequence[StagedSegment]) -> None:
+    def _send_tars(self, folder: Path, batch: Sequence[StagedSegment]) -> None:
         for segment in batch:
             path = folder / f"{file_name_of(segment.name)}.tar.gz"
             try:

@@ -233,6 +233,17 @@ OVERRIDES: tuple[Override, ...] = (
         RejectedError,
         "raise the table's quota, or delete segments",
     ),
+    # Two pushes of a segment at a time: that of a killed run may arrive during that of the next run.
+    error_row(
+        "POST",
+        _UPLOAD,
+        500,
+        r"Failed to (create|update) ZK metadata for segment: (?P<segment>[^\s,]+)",
+        ConflictError,
+        "check whether the table has the segment, with the right CRC, before you push it again",
+        "another push of segment {segment} was under way",
+        seen_on="1.5.1",
+    ),
     # A task type without tasks, and names of nonexistent tasks: internal exceptions of the controller.
     error_row(
         "GET", _TASK, 500, "Index 1 out of bounds for length 1", NotFoundError, "list the tasks of this type"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import email.policy
 import tarfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from email import message_from_bytes
 from io import BytesIO
@@ -52,12 +52,26 @@ def test_batches(sizes: list[tuple[int, bool]]) -> None:
 
 
 class Controller:
-    """Answers what a push asks, and keeps the pushes; one that contains the refused bytes is refused."""
+    """Answers what a push asks, and keeps the pushes.
 
-    def __init__(self, server: ScriptedServer, version: str, refused: str = "") -> None:
+    Args:
+        server: The server.
+        version: That of Pinot.
+        refused: What a push with these bytes among its files is refused for.
+        there: CRCs of the segments that the table has.
+    """
+
+    def __init__(
+        self,
+        server: ScriptedServer,
+        version: str,
+        refused: tuple[str, Step] | None = None,
+        there: Mapping[str, str] | None = None,
+    ) -> None:
         self.pushes: list[Seen] = []
         self._version = version
-        self._refused = refused.encode()
+        self._refused = refused
+        self._there = there or {}
         server.answers = self.step
 
     def step(self, seen: Seen) -> Step:
@@ -68,10 +82,27 @@ class Controller:
                 return answer(200, {"pinotConfig": {"controller.data.dir": "/pinot"}})
             case "/v2/segments" | "/segments/batchUpload":
                 self.pushes.append(seen)
-                if self._refused and any(self._refused in file for file in files_of(seen).values()):
-                    return answer(409, {"code": 409, "error": "Segment: s1 already exists in table: t"})
+                if self._refused and any(self._refused[0].encode() in it for it in files_of(seen).values()):
+                    return self._refused[1]
                 return answer(200, {"status": "done"})
+        match seen.path.split("/"):
+            case ["", "segments", "t_OFFLINE", name, "metadata"] if name in self._there:
+                return answer(200, {"segment.crc": self._there[name]})
+            case ["", "segments", "t_OFFLINE", name, "metadata"]:
+                return answer(
+                    404, {"code": 404, "error": f"Failed to find segment: {name} in table: t_OFFLINE"}
+                )
         raise AssertionError(f"unexpected call {seen.method} {seen.target}")
+
+
+_EXISTS = answer(409, {"code": 409, "error": "Segment: s1 already exists in table: t"})
+_OVERTAKEN = answer(
+    500,
+    {
+        "code": 500,
+        "error": "Failed to create ZK metadata for segment: s1 of table: t",
+    },
+)
 
 
 def files_of(seen: Seen) -> dict[str, bytes]:
@@ -139,9 +170,26 @@ def test_otherwise_it_is_one_segment_at_a_time(version: str, mode: PushMode, tmp
 def test_a_batch_that_is_refused_is_an_error(tmp_path: Path) -> None:
     segments = list(stage(tmp_path, [f"s{number}" for number in range(9)]))
     with ScriptedServer() as server:
-        Controller(server, "1.5.1", refused="metadata.properties of s1")
+        Controller(server, "1.5.1", ("metadata.properties of s1", _EXISTS))
         with pytest.raises(ConflictError, match="already exists"):
             push(server, segments)
+
+
+@pytest.mark.parametrize(("mode", "pushes"), [(PushMode.BATCH, 4), (PushMode.METADATA, 9)])
+def test_the_push_of_a_killed_run_may_arrive_at_the_same_time(
+    mode: PushMode, pushes: int, tmp_path: Path
+) -> None:
+    """It is the same segment, so that only the others of its batch are pushed again."""
+    segments = list(stage(tmp_path, [f"s{number}" for number in range(9)]))
+    overtaken = "metadata.properties of s1", _OVERTAKEN
+    with ScriptedServer() as server:
+        controller = Controller(server, "1.5.1", overtaken, {"s1": str(segments[1].crc)})
+        push(server, segments, mode)
+        assert len(controller.pushes) == pushes
+        there = {"s1": str(segments[1].crc + 1), "s2": str(segments[2].crc + 1)}
+        Controller(server, "1.5.1", overtaken, there)
+        with pytest.raises(ConflictError, match="another push of segment s1 was under way"):
+            push(server, segments, mode)
 
 
 def test_damaged_metadata_is_not_sent(tmp_path: Path) -> None:

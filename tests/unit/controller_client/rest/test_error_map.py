@@ -67,6 +67,9 @@ POST /segments 400 NotFoundError
     Failed to find table: nope_OFFLINE
 POST /segments/batchUpload 400 NotFoundError
     Failed to fetch table config for table: nope_OFFLINE
+POST /v2/segments 500 ConflictError
+    Failed to create ZK metadata for segment: s of table: t_OFFLINE
+    Failed to update ZK metadata for segment: s, table: t_OFFLINE, expected version: 3
 POST /v2/segments 403 RejectedError
     Invalid segment start/end time: [1970-01-01, 1970-01-01] (in millis: 1/10) for segment: s of table:
       t_OFFLINE, must be between: 1971-01-01/2071-01-01
