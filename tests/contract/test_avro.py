@@ -257,8 +257,13 @@ _TIMES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+_BY_DEFAULT = ("date", "timestamp-micros", "uuid", "something of one's own")
+
+
 @pytest.mark.every_pinot
-@pytest.mark.parametrize("logical", LOGICAL)
+@pytest.mark.parametrize(
+    "logical", [name if name in _BY_DEFAULT else pytest.param(name, marks=FULL) for name in LOGICAL]
+)
 def test_logical_types(child: SegmentChild, tmp_path: Path, logical: str) -> None:
     base, values = LOGICAL[logical]
     kind = {"type": base, "logicalType": logical}

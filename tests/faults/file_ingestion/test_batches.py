@@ -20,7 +20,7 @@ from tests.support.needs import has
 from tests.support.scheduling import DISTURBS, PART
 from tests.support.tiers import FULL
 
-pytestmark = [pytest.mark.cluster, pytest.mark.s3, PART("append")]
+pytestmark = [FULL, pytest.mark.cluster, pytest.mark.s3, PART("append")]
 
 _CHANGES = 4
 """With two new files each: eight segments, of which a batch has two."""
@@ -50,15 +50,9 @@ def _injection(fault: str) -> Injection:
 @pytest.mark.parametrize(
     "fault",
     [
-        "reply lost",
-        *(
-            pytest.param(fault, marks=FULL)
-            for fault in (
-                *("killed, before, 1", "killed, after, 1", "killed, after, 3", "late"),
-                *("connection dropped", "500", "503", "slow"),
-            )
-        ),
-        pytest.param("the controller killed", marks=[FULL, DISTURBS]),
+        *("killed, before, 1", "killed, after, 1", "killed, after, 3", "late"),
+        *("reply lost", "connection dropped", "500", "503", "slow"),
+        pytest.param("the controller killed", marks=DISTURBS),
     ],
 )
 def test_a_push_of_many_segments(fault: str, place_of: PlaceOf, runners: Runners) -> None:

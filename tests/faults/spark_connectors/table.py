@@ -163,9 +163,8 @@ _CALLS = {
         True,
     ),
 }
-_CALLS_BY_DEFAULT = {"end lost and blind"}
 
 
 def _calls() -> Iterator[Row]:
     for point, (injection, applied) in _CALLS.items():
-        yield Row(point, "overwrite", injection, applied, by_default=point in _CALLS_BY_DEFAULT)
+        yield Row(point, "overwrite", injection, applied)
