@@ -45,7 +45,7 @@ class CommandGroup(click.Group):
         """Do as click does, and suggest the nearest names for a misspelt command."""
         name = args[0]
         names = self.list_commands(ctx)
-        if name not in names and not name.startswith("-"):
+        if name not in names and not name.startswith("-") and not ctx.resilient_parsing:
             near = difflib.get_close_matches(name, names, n=3)
             hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
             ctx.fail(f"No such command {name!r}.{hint}")

@@ -35,6 +35,7 @@ INT or LONG, ``"null"``, 0 for a metric). Pinot treats an empty array as a null.
 from __future__ import annotations
 
 import difflib
+import inspect
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -45,12 +46,13 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import types as spark
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from controller_client.errors import ConfigError, DataError
 from controller_client.models import EpochFormat, Schema, SchemaField
 from jvm_bridge.time_conversion import MILLI_NS, steps_of
 
-__all__ = ["ColumnCast", "cast_batch", "epoch_format", "plan_casts", "stored_numbers"]
+__all__ = ["ColumnCast", "arrow_schema", "cast_batch", "epoch_format", "plan_casts", "stored_numbers"]
 
 Convert = Callable[[Any], Any]
 
@@ -71,6 +73,16 @@ _JSON_LEAVES = (
 )
 # JSON has no such numbers; Spark's to_json writes these strings.
 _NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+# PySpark 4.1 has times in UTC and takes no other zone.
+_IN_UTC: dict[str, Any] = (
+    {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
+)
+
+
+def arrow_schema(frame: spark.StructType) -> pa.Schema:
+    """Return the Arrow schema in which Spark passes a DataFrame, with times in UTC."""
+    schema: pa.Schema = to_arrow_schema(frame, **_IN_UTC)
+    return schema
 
 
 @dataclass(frozen=True)

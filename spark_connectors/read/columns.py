@@ -22,12 +22,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import types as spark
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from controller_client.errors import ConfigError
 from controller_client.models import Schema
+from spark_connectors.types import arrow_schema
 
 __all__ = ["ReadColumn", "choose", "columns_of", "spark_schema", "target_schema"]
 
@@ -149,8 +148,7 @@ def spark_schema(columns: Iterable[ReadColumn]) -> spark.StructType:
 
 def target_schema(columns: Iterable[ReadColumn]) -> Any:
     """Return the Arrow schema that Spark expects of each batch."""
-    schema: pa.Schema = to_arrow_schema(spark_schema(columns), timezone="UTC")
-    return schema
+    return arrow_schema(spark_schema(columns))
 
 
 def _picked(found: dict[str, ReadColumn], names: Sequence[str]) -> tuple[ReadColumn, ...]:

@@ -11,14 +11,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.folders import scratch_folder
 from controller_client.publishing.staged_segment import StagedSegment, stage_segment
 from jvm_bridge.builder import SegmentBuilder
 from jvm_bridge.jvm import start_jvm
-from spark_connectors.types import cast_batch
+from spark_connectors.types import arrow_schema, cast_batch
 from spark_connectors.work_dir import work_dir
 from spark_connectors.write.partitioning import PartitionIds
 from spark_connectors.write.plan import WritePlan
@@ -94,7 +93,7 @@ def _checked(batches: Iterator[pa.RecordBatch], scope: TimeScope) -> Iterator[pa
 
 def stage_empty_segment(plan: WritePlan, clock: Clock) -> StagedByTask:
     """Stage an empty segment, since Pinot replaces segments with at least one."""
-    schema = to_arrow_schema(plan.frame, timezone="UTC")
+    schema = arrow_schema(plan.frame)
     columns = [pa.array([], field.type) for field in schema]
     rows = cast_batch(pa.RecordBatch.from_arrays(columns, schema=schema), plan.casts())
     with _stager(plan, 0, clock) as stager:

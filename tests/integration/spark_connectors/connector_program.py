@@ -13,12 +13,12 @@ import sys
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from controller_client.errors import PinotPluginError
 from spark_connectors import PinotDataSource
 from spark_connectors.options import WriteOptions, parse_options
+from spark_connectors.types import arrow_schema
 from spark_connectors.write.commit import abort, commit
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.staging_task import stage
@@ -39,7 +39,7 @@ def read(options: dict[str, str], schema: StructType | None) -> list[dict[str, A
 
 def write(plan: WritePlan, tasks: list[list[dict[str, Any]]]) -> None:
     """Stage the rows of each task, and commit all; abort if that fails."""
-    arrow = to_arrow_schema(plan.frame, timezone="UTC")
+    arrow = arrow_schema(plan.frame)
     batches = [pa.RecordBatch.from_pylist(rows, arrow) for rows in tasks]
     try:
         commit(plan, [stage(plan, iter([batch]), number) for number, batch in enumerate(batches)])

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pyspark.sql import types as spark
-from pyspark.sql.pandas.types import to_arrow_type
 
 from controller_client.errors import ConfigError, DataError
 from controller_client.models import Schema
-from spark_connectors.types import cast_batch, plan_casts
+from spark_connectors.types import arrow_schema, cast_batch, plan_casts
 
 PINOT_TYPES = (
     *("INT", "LONG", "FLOAT", "DOUBLE", "BIG_DECIMAL", "BOOLEAN"),
@@ -81,10 +80,16 @@ def fits(kind: spark.DataType, schema: Schema) -> bool:
     return True
 
 
+def elsewhere(kind: Any) -> Any:
+    """Return an Arrow type with its times in another zone than UTC."""
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(elsewhere(field.type)) for field in kind])
+    return pa.timestamp("us", "Asia/Kolkata") if kind == pa.timestamp("us", "UTC") else kind
+
+
 def cast(kind: spark.DataType, schema: Schema, values: list[Any]) -> list[Any]:
-    batch = pa.RecordBatch.from_arrays(
-        [pa.array(values, to_arrow_type(kind, timezone="Asia/Kolkata"))], names=["c"]
-    )
+    arrow_type = elsewhere(arrow_schema(frame(("c", kind))).field("c").type)
+    batch = pa.RecordBatch.from_arrays([pa.array(values, arrow_type)], names=["c"])
     found: list[Any] = (
         cast_batch(batch, plan_casts(frame(("c", kind)), schema))
         .column("c")
