@@ -35,7 +35,6 @@ INT or LONG, ``"null"``, 0 for a metric). Pinot treats an empty array as a null.
 from __future__ import annotations
 
 import difflib
-import inspect
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -73,15 +72,11 @@ _JSON_LEAVES = (
 )
 # JSON has no such numbers; Spark's to_json writes these strings.
 _NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-# PySpark 4.1 has times in UTC and takes no other zone.
-_IN_UTC: dict[str, Any] = (
-    {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
-)
 
 
 def arrow_schema(frame: spark.StructType) -> pa.Schema:
     """Return the Arrow schema in which Spark passes a DataFrame, with times in UTC."""
-    schema: pa.Schema = to_arrow_schema(frame, **_IN_UTC)
+    schema: pa.Schema = to_arrow_schema(frame, timezone="UTC")
     return schema
 
 
