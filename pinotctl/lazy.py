@@ -37,7 +37,7 @@ _ADDRESS = re.compile(r"^``pinotctl[^`]*``: ?")
 
 
 class CommandGroup(click.Group):
-    """A group whose help has whole sentences about its commands, and which knows misspelt ones."""
+    """A group whose help shows whole sentences about its commands; suggests names for misspelt ones."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -54,9 +54,9 @@ class CommandGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands; unlike click's method, whole sentences on more than one line."""
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(self.lines()))
+            formatter.write_dl(sorted(self.summaries()))
 
-    def lines(self) -> list[tuple[str, str]]:
+    def summaries(self) -> list[tuple[str, str]]:
         """Name of each command, and what it does in a sentence."""
         return [
             (name, command.get_short_help_str(limit=_ANY_LENGTH))
@@ -119,10 +119,10 @@ class LazyGroup(CommandGroup):
         ]
         return items + click.Command.shell_complete(self, ctx, incomplete)
 
-    def lines(self) -> list[tuple[str, str]]:
+    def summaries(self) -> list[tuple[str, str]]:
         """Name of each command, and what it does in a sentence; imports none."""
         return [
-            *super().lines(),
+            *super().summaries(),
             *((name, one_line_help(point)) for name, point in self.entry_points.items()),
         ]
 

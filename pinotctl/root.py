@@ -73,7 +73,7 @@ class RootGroup(LazyGroup):
 def _open_missing_streams() -> None:
     """Open those of the standard streams that the process was started without, as by ``pinotctl ... >&-``.
 
-    In this order each gets the number that others expect it to have.
+    Opened in this order, each gets its usual file descriptor.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

@@ -139,7 +139,7 @@ class Pushing:
             missing = [segment for segment in batch if not self._is_the_same(segment)]
             if len(missing) == len(batch):
                 raise
-            logger.info("%s: another run pushed the same segment: %s", self._table, error.message)
+            logger.info("%s: the same segment is there already: %s", self._table, error.message)
             if missing:
                 self._push(send, missing)
 
