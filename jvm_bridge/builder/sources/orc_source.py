@@ -6,15 +6,13 @@ Pinot's own ORC reader is in a plugin that is not in the pinned jars.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow import fs, orc
 
-from controller_client.errors import SetupError
 from jvm_bridge.builder.model import SourceFile
 from jvm_bridge.builder.sources.file_columns import (
     FileColumns,
@@ -40,9 +38,7 @@ def orc_times(file: SourceFile) -> Mapping[str, int | None]:
 
     Raises:
         UnreadableFileError: It is not a complete ORC file, or a name appears twice.
-        SetupError: This version of pyarrow would silently change timestamps.
     """
-    _check_pyarrow()
     with reading(file):
         schema = orc.ORCFile(file.path).schema
         check_names(file, schema.names)
@@ -85,19 +81,3 @@ def _batches(
 
 def _as_meant(column: Any, kind: pa.DataType, step_ns: int | None) -> Any:
     return as_meant(column if is_time(kind) else time_steps(column, step_ns), kind)
-
-
-@cache
-def _check_pyarrow() -> None:
-    """Check that pyarrow rejects a timestamp outside the range of nanoseconds, and does not change it."""
-    sink = pa.BufferOutputStream()
-    orc.write_table(pa.table({"t": pa.array([datetime(9999, 1, 1)], pa.timestamp("us"))}), sink)  # noqa: DTZ001
-    try:
-        orc.ORCFile(pa.BufferReader(sink.getvalue())).read()
-    except pa.ArrowInvalid:
-        return
-    raise SetupError(
-        f"pyarrow {pa.__version__} silently changes timestamps after 2262 in ORC files",
-        expected="a version that rejects them",
-        remedy="pip install --upgrade pyarrow",
-    )
