@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support import fixtures
-from tests.support.java_options import QUICK_START_EVERYWHERE
+from tests.support.java_options import QUICK_START_EVERYWHERE, warm_jvms
 from tests.support.missing_tool import MissingToolPlugin
 from tests.support.needs import NeedsPlugin
 from tests.support.recorded import RecordPlugin
@@ -113,6 +113,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from tests.support.shared_session import SharedSession
 
         choose_pinot()
+        warm_jvms()
         config.stash[_SESSION] = SharedSession(keep=config.option.keep)
 
 
