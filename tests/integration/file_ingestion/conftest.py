@@ -27,6 +27,7 @@ def new_table(pinot: PinotCluster) -> Iterator[IngestionTable]:
     with pinot.client() as client, pinot.broker() as broker:
         table = IngestionTable(name, client, broker, pinot.controller_url)
         yield table
+        table.end_runs()
         forget_jobs(table, pinot)
         drop(client, name)
 

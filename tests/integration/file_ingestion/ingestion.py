@@ -127,6 +127,8 @@ class IngestionTable:
     configs: dict[str, str] = field(default_factory=dict)
     schema_name: str = ""
     """Where it is not the table's."""
+    processes: list[subprocess.Popen[str]] = field(default_factory=list)
+    """The runs that were started; those of a test that failed may still be running."""
 
     @property
     def with_type(self) -> TableName:
@@ -154,7 +156,16 @@ class IngestionTable:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start ``pinotctl task run`` as its own process."""
-        return start_pinotctl(self.controller_url, "task", "run", self.name, "--output", "json", *arguments)
+        words = ("task", "run", self.name, "--output", "json", *arguments)
+        self.processes.append(start_pinotctl(self.controller_url, *words))
+        return self.processes[-1]
+
+    def end_runs(self) -> None:
+        """End the runs that are still running."""
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
 
     def run(self, *arguments: str) -> Ran:
         """Run the task to its end, in this process."""
