@@ -181,6 +181,7 @@ class LocalCluster:
                 state.ports,
                 find_java(),
                 jars,
+                timeout_s,
                 kafka_jars(progress) if state.ports.kafka else None,
                 state.settings,
             )

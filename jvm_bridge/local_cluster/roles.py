@@ -87,6 +87,7 @@ class RoleRunner:
         ports: The cluster's ports.
         java: The Java to use.
         jars: Pinot's jars.
+        timeout_s: How long the minion waits for the controller.
         kafka_jars: Kafka's jars; None if the cluster has no Kafka.
         settings: The cluster's settings besides its ports.
     """
@@ -95,6 +96,7 @@ class RoleRunner:
     ports: ClusterPorts
     java: Java
     jars: JarSet
+    timeout_s: float
     kafka_jars: JarSet | None = None
     settings: LocalClusterSettings = field(default_factory=LocalClusterSettings)
 
@@ -192,6 +194,7 @@ class RoleRunner:
             "--host": HOST,
             "--port": str(self.ports.minion),
             "--max-heap-mb": str(role.heap_mb),
+            "--wait": str(self.timeout_s),
             "--zookeeper-session-timeout-ms": str(_ZOOKEEPER_SESSION_TIMEOUT_MS),
         }
         words = [word for pair in settings.items() for word in pair]

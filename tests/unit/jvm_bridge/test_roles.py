@@ -22,7 +22,8 @@ PORTS_WITH_KAFKA = replace(PORTS, kafka=KafkaPorts.from_base(21000))
 def runner() -> RoleRunner:
     java = Java(Path("/jdk"), Path("/jdk/bin/java"), 17, "17.0.1", "JAVA_HOME")
     pinot = JarSet("0.11.0", (Path("/b.jar"), Path("/a.jar")), "test")
-    return RoleRunner(FOLDER, PORTS_WITH_KAFKA, java, pinot, JarSet("3.9.1", (Path("/k.jar"),), "test"))
+    kafka = JarSet("3.9.1", (Path("/k.jar"),), "test")
+    return RoleRunner(FOLDER, PORTS_WITH_KAFKA, java, pinot, 300.0, kafka)
 
 
 def test_roles_in_the_order_of_their_start() -> None:
@@ -91,6 +92,11 @@ def test_each_role_gets_its_own_of_further_properties() -> None:
     for name, properties in roles.items():
         assert ("pinot.server.x" in properties) == name.startswith("server-"), name
         assert ("pinot.broker.y" in properties) == (name == "broker"), name
+
+
+def test_the_minion_waits_for_the_controller_as_long_as_the_cluster_does() -> None:
+    words = runner().command(plan_roles(FOLDER, PORTS)[-1])
+    assert words[words.index("--wait") + 1] == "300.0"
 
 
 def test_the_minion_has_the_heap_of_the_settings() -> None:
