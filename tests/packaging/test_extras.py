@@ -225,8 +225,8 @@ def test_an_extra_brings_what_it_promises(wheel: Installed, tmp_path: Path, extr
 
 
 def test_the_wheel_brings_the_pages_templates(wheel: Installed) -> None:
-    templates = {
-        str(path.relative_to(ROOT)) for path in ROOT.glob("*/**/templates/*") if ".venv" not in path.parts
-    }
+    # Folders with a dot are environments and caches.
+    paths = (path.relative_to(ROOT) for path in ROOT.glob("*/**/templates/*"))
+    templates = {str(path) for path in paths if not path.parts[0].startswith(".")}
     assert any(name.endswith(".css") for name in templates)
     assert templates <= {str(path) for path in wheel.distribution.files or ()}
