@@ -105,6 +105,8 @@ class RealtimeTable:
         )
         self.client.tables.update(TableConfig.from_json(config))
         options = {"type": "REALTIME", "includeConsuming": "true", "downtime": "true"}
+        # Pinot 1.x may otherwise refuse if segments have no copy in the deep store; none is moved here.
+        options["allowPeerDownloadDataLoss"] = "true"
         self.ask_controller("POST", f"tables/{self.name}/rebalance", **options)
 
     def run_periodic_task(self, name: str) -> None:
