@@ -10,6 +10,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from jvm_bridge.builder.sources import file_columns
 from tests.packaging.environments import ROOT
 
 _PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -45,3 +46,10 @@ def test_they_satisfy_the_project(file: str, extras: str) -> None:
         assert version is not None, f"{requirement} is not locked"
         assert requirement.specifier.contains(version), f"{requirement} is locked as {version}"
     assert text.count("--hash=sha256:") >= len(locked)
+
+
+def test_files_are_read_with_each_pyarrow_that_the_project_allows_and_no_other() -> None:
+    (pyarrow,) = (entry for entry in _required(["pinot-plugins[jvm]"]) if entry.name == "pyarrow")
+    oldest = file_columns._OLDEST_PYARROW
+    assert pyarrow.specifier.contains(f"{oldest}.0.0")
+    assert not pyarrow.specifier.contains(f"{oldest - 1}.99.0")

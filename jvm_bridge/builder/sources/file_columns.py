@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from controller_client.errors import DataError
+from controller_client.errors import DataError, SetupError
 from jvm_bridge.builder.model import SourceFile, UnreadableFileError
 from jvm_bridge.builder.planning import DECIMAL, NESTED, TableRequirements, Unsuitable, plan_column
 from jvm_bridge.builder.sources.json_text import json_texts
@@ -37,6 +37,10 @@ __all__ = [
     "time_steps",
     "time_type",
 ]
+
+
+_OLDEST_PYARROW = 25
+"""Before it, times after 2262 in ORC files and negative INT96 times in Parquet files become others."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +196,15 @@ def reading(file: SourceFile) -> Iterator[None]:
 
     Raises:
         UnreadableFileError: Arrow cannot read it.
+        SetupError: This version of pyarrow changes values of such files without an error.
     """
+    # An environment that pip has not made may have any version.
+    if int(pa.__version__.partition(".")[0]) < _OLDEST_PYARROW:
+        raise SetupError(
+            f"pyarrow {pa.__version__} changes some times of {file.file_format} files without an error",
+            expected=f"pyarrow {_OLDEST_PYARROW} or later",
+            remedy="pip install --upgrade pyarrow",
+        )
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError, RecursionError) as error:

@@ -38,6 +38,7 @@ def orc_times(file: SourceFile) -> Mapping[str, int | None]:
 
     Raises:
         UnreadableFileError: It is not a complete ORC file, or a name appears twice.
+        SetupError: This version of pyarrow changes values of such files without an error.
     """
     with reading(file):
         schema = orc.ORCFile(file.path).schema

@@ -43,6 +43,7 @@ def parquet_times(file: SourceFile) -> Mapping[str, int | None]:
 
     Raises:
         UnreadableFileError: It is not a complete Parquet file, or a name appears twice.
+        SetupError: This version of pyarrow changes values of such files without an error.
     """
     with reading(file), pq.ParquetFile(file.path) as opened:
         check_names(file, opened.schema_arrow.names)

@@ -6,6 +6,7 @@ import codecs
 import gzip
 import json
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
+from controller_client.errors import SetupError
 from controller_client.segment_tar import TarLimits
 from jvm_bridge.builder.model import SourceFile, UnreadableFileError
 from jvm_bridge.builder.planning import Unsuitable
@@ -147,6 +149,20 @@ def test_a_name_that_is_no_utf8_is_a_fault_of_the_file(tmp_path: Path, file_form
     ):
         with pytest.raises(UnreadableFileError, match=f"cannot be read as {file_format}"):
             read(SourceFile(path, file_format))
+
+
+@pytest.mark.parametrize("read", [parquet_times, parquet_columns, orc_times, orc_columns])
+def test_a_pyarrow_that_changes_values_reads_no_file(
+    read: Callable[[SourceFile], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file_format = FileFormat.PARQUET if read in (parquet_times, parquet_columns) else FileFormat.ORC
+    write = pq.write_table if file_format is FileFormat.PARQUET else orc.write_table
+    path = tmp_path / "a"
+    write(pa.table({"a": [1]}), path)
+    read(SourceFile(path, file_format))
+    monkeypatch.setattr(pa, "__version__", "24.0.1")
+    with pytest.raises(SetupError, match=r"pyarrow 24\.0\.1 changes some times"):
+        read(SourceFile(path, file_format))
 
 
 def test_planning_a_wide_parquet_file_reads_its_schema_once(
