@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support import fixtures
-from tests.support.java_options import QUICK_START_EVERYWHERE, warm_jvms
+from tests.support.java_options import QUICK_START_EVERYWHERE
 from tests.support.missing_tool import MissingToolPlugin
 from tests.support.needs import NeedsPlugin
 from tests.support.recorded import RecordPlugin
@@ -110,10 +110,11 @@ def pytest_configure(config: pytest.Config) -> None:
     # The processes of pytest-xdist inherit both from the process that starts them.
     if not hasattr(config, "workerinput") and not _only_unit_tests(config):
         from tests.support.chosen_pinot import choose_pinot
+        from tests.support.jars import archive_classes
         from tests.support.shared_session import SharedSession
 
         choose_pinot()
-        warm_jvms()
+        archive_classes()
         config.stash[_SESSION] = SharedSession(keep=config.option.keep)
 
 
