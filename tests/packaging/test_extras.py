@@ -226,7 +226,6 @@ def test_an_extra_brings_what_it_promises(wheel: Installed, tmp_path: Path, extr
 
 def test_the_wheel_brings_the_pages_templates(wheel: Installed) -> None:
     # Folders with a dot are environments and caches.
-    paths = (path.relative_to(ROOT) for path in ROOT.glob("*/**/templates/*"))
-    templates = {str(path) for path in paths if not path.parts[0].startswith(".")}
+    templates = {str(path.relative_to(ROOT)) for path in ROOT.glob("[!.]*/**/templates/*")}
     assert any(name.endswith(".css") for name in templates)
     assert templates <= {str(path) for path in wheel.distribution.files or ()}
