@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from controller_client.zookeeper import PropertyStore
-from tests.integration.file_ingestion.ingestion import IngestionTable, Pinotctl, forget_jobs
+from tests.integration.file_ingestion.ingestion import IngestionTable, Pinotctl, end_started, forget_jobs
 from tests.integration.file_ingestion.scenes.scene import Scene
 from tests.integration.file_ingestion.scenes.source import Source
 from tests.support.cluster import PinotCluster
@@ -27,7 +27,7 @@ def new_table(pinot: PinotCluster) -> Iterator[IngestionTable]:
     with pinot.client() as client, pinot.broker() as broker:
         table = IngestionTable(name, client, broker, pinot.controller_url)
         yield table
-        table.end_runs()
+        end_started()
         forget_jobs(table, pinot)
         drop(client, name)
 

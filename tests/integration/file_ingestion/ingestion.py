@@ -42,9 +42,12 @@ NUMBERS_SCHEMA: Mapping[str, Any] = {
 }
 
 
+_STARTED: list[subprocess.Popen[str]] = []
+
+
 def start_pinotctl(controller_url: str, *arguments: str) -> subprocess.Popen[str]:
     """Start ``pinotctl`` as a separate process, in its own process group."""
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [str(Path(sys.executable).with_name("pinotctl")), *arguments],
         env={**os.environ, "PINOT_CONTROLLER_URL": controller_url, "PINOTCTL_CONFIG": "/no/such/file"},
         text=True,
@@ -52,6 +55,17 @@ def start_pinotctl(controller_url: str, *arguments: str) -> subprocess.Popen[str
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
+    _STARTED.append(process)
+    return process
+
+
+def end_started() -> None:
+    """End the processes of :func:`start_pinotctl` that a failed test has left running."""
+    while _STARTED:
+        process = _STARTED.pop()
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
 
 
 def invoke(controller_url: str, *arguments: str, stdin: str | None = None) -> Ran:
@@ -127,8 +141,6 @@ class IngestionTable:
     configs: dict[str, str] = field(default_factory=dict)
     schema_name: str = ""
     """Where it is not the table's."""
-    processes: list[subprocess.Popen[str]] = field(default_factory=list)
-    """The runs that were started; those of a test that failed may still be running."""
 
     @property
     def with_type(self) -> TableName:
@@ -156,16 +168,7 @@ class IngestionTable:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start ``pinotctl task run`` as its own process."""
-        words = ("task", "run", self.name, "--output", "json", *arguments)
-        self.processes.append(start_pinotctl(self.controller_url, *words))
-        return self.processes[-1]
-
-    def end_runs(self) -> None:
-        """End the runs that are still running."""
-        for process in self.processes:
-            if process.poll() is None:
-                process.kill()
-                process.communicate()
+        return start_pinotctl(self.controller_url, "task", "run", self.name, "--output", "json", *arguments)
 
     def run(self, *arguments: str) -> Ran:
         """Run the task to its end, in this process."""
